@@ -1,9 +1,9 @@
 """Each check finds what was caused for real, and nothing once its advice was followed.
 
 What a test server cannot be made to show is judged in `tests/domain/checks/` only: D01 (an old
-server), D07 (a standby), D08 (a billion transactions), D12 and D48 (gigabytes), D21 (a server that is
-started with little memory), D22 (a full disk), D24 (another machine). What takes settings of the
-whole server is in `test_doctor_servers.py`.
+server), D07 (a standby), D08 (a billion transactions), D12 and D48 (gigabytes), D21 (a server that
+is started with little memory), D22 (a full disk), a pooler of transactions in D23, and D24 (another
+machine). What takes settings of the whole server is in `test_doctor_servers.py`.
 """
 
 import asyncio

@@ -43,19 +43,25 @@ def test_a_value_above_a_bound_is_worse(value, severity):
 
 
 def test_a_job_fails_for_what_is_as_urgent_as_it_asks():
-    found = [CRITICAL, WARNING, NOTE]
+    found = [CRITICAL, WARNING, WARNING, NOTE]
 
-    assert problems(found, fail_on=Severity.CRITICAL) == ["D17: fsync is off; turn it on"]
+    assert problems(found, fail_on=Severity.CRITICAL) == [
+        "D17 (critical): meaning; see `mainspring doctor --only D17`"
+    ]
     assert len(problems(found, fail_on=Severity.WARNING)) == 2
     assert problems(found, fail_on=Severity.WARNING, ignore=["D13", "D17"]) == []
 
 
-def test_a_result_has_all_findings():
-    facts = as_facts(Report(["D04", "D13"], [WARNING, NOTE]))
+def test_a_result_counts_findings_and_has_no_facts_that_name_tenants():
+    facts = as_facts(Report(["D04", "D13"], [WARNING, WARNING, NOTE]))
 
-    assert facts["problems"] == ["D13: an index is invalid; drop it"]
-    assert [each["id"] for each in facts["findings"]] == ["D13", "D04"]
+    assert facts["findings"] == [
+        {"id": "D13", "severity": "warning", "count": 2},
+        {"id": "D04", "severity": "note", "count": 1},
+    ]
     assert facts["checked"] == ["D04", "D13"]
+    assert WARNING.fact not in str(facts)
+    assert WARNING.advice not in str(facts)
 
 
 @pytest.mark.parametrize(

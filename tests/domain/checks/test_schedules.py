@@ -1,6 +1,6 @@
 """Schedules and triggers: both sides of every bound."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
@@ -15,7 +15,7 @@ from mainspring.domain.checks.schedules import (
 )
 
 CALM = UnhandledEvents(0, 0.0)
-AT = datetime(2026, 1, 31, 12)
+AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def severities(found) -> list[str]:

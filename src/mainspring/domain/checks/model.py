@@ -1,7 +1,8 @@
 """Findings of the doctor: what was found, what it means, and what to do about it."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -62,22 +63,31 @@ def exit_code(severities: Iterable[str]) -> int:
     return 1 if Severity.WARNING in found else 0
 
 
+# The result and the error of a job are seen by its whole tenant, so they have nothing of what was
+# found but how urgent it is and what it means: the facts name other tenants' queues and schedules.
+
+
 def problems(
     findings: Iterable[Finding], *, ignore: Sequence[str] = (), fail_on: Severity
 ) -> list[str]:
-    """A sentence for each finding that is as urgent as `fail_on` or more, with what to do."""
-    return [
-        f"{each.id}: {each.fact}; {each.advice}"
+    """A sentence for each kind of finding that is as urgent as `fail_on` or more."""
+    chosen = (
+        f"{each.id} ({each.severity}): {each.meaning}; see `mainspring doctor --only {each.id}`"
         for each in findings
         if _ORDER[each.severity] <= _ORDER[fail_on] and each.id not in ignore
-    ]
+    )
+    return list(dict.fromkeys(chosen))
 
 
 def as_facts(report: Report) -> dict[str, Any]:
     """The same as a result of a job; the problems are warnings and worse."""
+    counts = Counter((each.id, each.severity) for each in report.findings)
     return {
         "problems": problems(report.findings, fail_on=Severity.WARNING),
-        "findings": [asdict(each) for each in report.findings],
+        "findings": [
+            {"id": check, "severity": severity, "count": count}
+            for (check, severity), count in counts.items()
+        ],
         "checked": list(report.checked),
     }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mainspring.domain.checks.model import Finding, Severity, graded, several, span
 
@@ -113,7 +113,8 @@ def herds(known: Sequence[Herd]) -> list[Finding]:
         Finding(
             "D36",
             Severity.NOTE,
-            f"{each.count:,} schedules run in the same second, at {each.at:%Y-%m-%d %H:%M:%S} UTC, "
+            f"{each.count:,} schedules run in the same second, at "
+            f"{each.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, "
             f"and live workers have {each.places:,} places",
             "most of these jobs wait for the others",
             "give them a jitter, or H instead of a number in their cron expressions",

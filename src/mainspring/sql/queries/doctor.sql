@@ -424,7 +424,7 @@ select schedule.name, schedule.tenant_id,
 -- scope: system
 -- The seconds of the next 24 hours in which most schedules have their next run, and how many jobs
 -- the live workers can run at once.
-select date_trunc('second', next_run_at) at time zone 'utc', count(*),
+select date_trunc('second', next_run_at), count(*),
        (select coalesce(sum(worker.concurrency), 0) from mainspring.workers as worker
          where worker.expires_at > now())
   from mainspring.clocks
