@@ -98,7 +98,7 @@ def test_it_fits_a_terminal_but_for_what_is_to_be_copied(monkeypatch):
     monkeypatch.setattr(command_module, "is_piped", lambda _: False)
     monkeypatch.setattr(command_module, "remark", console.print)
     advice = "alter table mainspring.jobs set (" + "autovacuum_vacuum_threshold = 5000, " * 3 + ");"
-    long = "a transaction of report has been open for hours " * 5
+    long = "a transaction of \x1b[2Jreport has been open for hours " * 5
     finding = FindingModel(
         id="D03", severity=Severity.WARNING, fact=long, meaning=long, advice=advice
     )
@@ -107,7 +107,9 @@ def test_it_fits_a_terminal_but_for_what_is_to_be_copied(monkeypatch):
     with console.capture() as captured:
         command_module._print(ReportModel(checked=["D03"], findings=[finding], fixes=[fix]))
 
-    lines = captured.get().splitlines()
+    shown = captured.get()
+    assert "\x1b" not in shown
+    lines = shown.splitlines()
     copied = [line for line in lines if advice in line]
     assert len(copied) == 1
     assert all(cell_len(line) <= 80 for line in lines if line not in copied)

@@ -14,7 +14,7 @@ from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.errors import print_error
 from mainspring.cli.examples import example
-from mainspring.cli.listings import Cell, Listing, is_piped
+from mainspring.cli.listings import NO_CONTROLS, Cell, Listing, is_piped
 from mainspring.cli.output import Out, console, remark
 from mainspring.client import Client
 from mainspring.domain.checks.model import Severity, exit_code
@@ -86,17 +86,20 @@ def _fixed(fix: FixModel) -> Text:
 
 
 def _lines(finding: FindingModel) -> Iterator[Text | str]:
-    """The fact and its meaning in lines that fit; the advice in one, so that it can be copied."""
+    """The fact and its meaning in lines that fit; the advice in one, so that it can be copied. None
+    has a control character, since others choose the names in them."""
     yield Text.assemble(f"{finding.id}  ", (finding.severity, _STYLES[finding.severity]))
     for text in (finding.fact, finding.meaning):
         yield from _wrapped(text)
-    yield Text(f"{_INDENT}{finding.advice}", style="bold")
+    yield Text(f"{_INDENT}{finding.advice}".translate(NO_CONTROLS), style="bold")
     yield ""
 
 
 def _wrapped(text: str) -> list[str]:
     width = max(console.width, _NARROWEST)
-    return textwrap.wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    return textwrap.wrap(
+        text.translate(NO_CONTROLS), width, initial_indent=_INDENT, subsequent_indent=_INDENT
+    )
 
 
 def _summary(report: ReportModel) -> str:

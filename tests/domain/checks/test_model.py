@@ -9,11 +9,13 @@ from mainspring.domain.checks.model import (
     as_facts,
     exit_code,
     graded,
+    identifier,
     literal,
     problems,
     several,
     size,
     span,
+    word,
     worst_first,
 )
 
@@ -86,7 +88,13 @@ def test_sizes_are_too(count, text):
     assert size(count) == text
 
 
-def test_texts_are_quoted_for_sql_and_many_names_are_cut():
+def test_names_that_others_chose_are_quoted_for_sql_and_the_shell():
     assert literal("nightly's") == "'nightly''s'"
+    assert identifier('mine"; drop') == '"mine""; drop"'
+    assert word("nightly") == "nightly"
+    assert word("x; rm -rf ~") == "'x; rm -rf ~'"
+
+
+def test_many_names_are_cut():
     assert several(["a", "b", "c"], 2) == "a, b and 1 more"
     assert several(["a", "b"], 2) == "a, b"

@@ -41,6 +41,12 @@ def test_the_advice_for_a_broken_schedule_is_a_command(fault, command):
     assert found.advice == f"mainspring schedules {command} s --tenant acme"
 
 
+def test_a_name_is_one_word_of_the_command():
+    (found,) = schedules.broken([BrokenSchedule("x; rm -rf ~", "acme", "disabled", "failed")])
+
+    assert found.advice == "mainspring schedules enable 'x; rm -rf ~' --tenant acme"
+
+
 @pytest.mark.parametrize(
     ("count", "places", "expected"),
     [(10, 0, []), (11, 0, ["note"]), (20, 20, []), (21, 20, ["note"])],

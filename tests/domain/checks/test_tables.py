@@ -68,7 +68,7 @@ def test_what_is_not_ours_is_dropped_by_its_kind():
     )
 
     assert index.advice == 'drop index mainspring."mine";'
-    assert rule.advice == 'drop rule "mine" on mainspring."jobs";'
+    assert rule.advice == 'drop rule "mine" on mainspring.jobs;'
 
 
 def test_storage_parameters_are_set_and_reset():

@@ -4,7 +4,7 @@ D41."""
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mainspring.domain.checks.model import Finding, Severity, several
+from mainspring.domain.checks.model import Finding, Severity, several, word
 
 _SOON_DAYS = 14
 _UNUSED_DAYS = 90
@@ -192,11 +192,11 @@ def tokens(known: Sequence[TokenAge]) -> list[Finding]:
 
 
 def _token(token: TokenAge, severity: Severity, *, fact: str, meaning: str) -> Finding:
-    where = f" --tenant {token.tenant}" if token.tenant else ""
+    where = f" --tenant {word(token.tenant)}" if token.tenant else ""
     advice = (
-        f"mainspring tokens create {token.name}-2 --role {token.role}{where}; "
-        f"mainspring tokens revoke {token.name}{where}"
+        f"mainspring tokens create {word(token.name + '-2')} --role {token.role}{where}; "
+        f"mainspring tokens revoke {word(token.name)}{where}"
         if severity is Severity.WARNING
-        else f"mainspring tokens revoke {token.name}{where}"
+        else f"mainspring tokens revoke {word(token.name)}{where}"
     )
     return Finding("D41", severity, f"token {token.name} {fact}", meaning, advice)

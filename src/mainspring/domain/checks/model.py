@@ -1,5 +1,6 @@
 """Findings of the doctor: what was found, what it means, and what to do about it."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -123,6 +124,16 @@ def size(count: float) -> str:
 def literal(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def word(name: str) -> str:
+    """A name as one word of a shell: whoever copies a command runs nothing else."""
+    return shlex.quote(name)
 
 
 def several(names: Sequence[str], most: int = 5) -> str:

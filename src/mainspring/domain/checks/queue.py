@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mainspring.domain.batches import Aside
-from mainspring.domain.checks.model import Finding, Severity, several, span
+from mainspring.domain.checks.model import Finding, Severity, several, span, word
 
 _STUCK_SECONDS = 30
 _UNHANDLED_SECONDS = 300
@@ -123,7 +123,7 @@ def unserved(queues: Sequence[UnservedQueue], workers: Sequence[LiveWorker]) -> 
             f"queue {each.queue} has ready jobs, such as {each.first} of tenant {each.tenant}, "
             "and no live worker serves it",
             "they wait until one does",
-            f"mainspring worker --queues {each.queue}",
+            f"mainspring worker --queues {word(each.queue)}",
         )
         for each in queues
     ]
@@ -148,7 +148,7 @@ def unhandled(known: Sequence[Unhandled]) -> list[Finding]:
             f"{each.count:,} jobs of {each.definition} wait for a worker that knows it, the oldest "
             f"for {span(each.seconds)}",
             "no live worker has this definition",
-            f"deploy a worker that has it, or: mainspring definitions show {each.definition}",
+            f"deploy a worker that has it, or: mainspring definitions show {word(each.definition)}",
         )
         for each in known
         if each.seconds > _UNHANDLED_SECONDS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from mainspring.domain.checks.model import Finding, Severity, graded, several, span
+from mainspring.domain.checks.model import Finding, Severity, graded, several, span, word
 
 _OVERDUE_SECONDS, _TOO_OVERDUE_SECONDS = 60, 600
 _FEW_RUNS = 3
@@ -91,14 +91,20 @@ def broken(schedules: Sequence[BrokenSchedule]) -> list[Finding]:
     return [_broken(each) for each in schedules]
 
 
+def _target(name: str, tenant: str) -> str:
+    """The thing of a tenant, as commands name it."""
+    return f"{word(name)} --tenant {word(tenant)}"
+
+
 def _broken(schedule: BrokenSchedule) -> Finding:
     name = f"schedule {schedule.name} of tenant {schedule.tenant}"
-    show = f"mainspring schedules show {schedule.name} --tenant {schedule.tenant}"
+    target = _target(schedule.name, schedule.tenant)
+    show = f"mainspring schedules show {target}"
     match schedule.fault:
         case "disabled":
             fact = f"{name} was disabled: {schedule.detail}"
             meaning = "it does not run until someone enables it"
-            advice = f"mainspring schedules enable {schedule.name} --tenant {schedule.tenant}"
+            advice = f"mainspring schedules enable {target}"
         case "definition":
             fact = f"{name} is enabled, and its definition {schedule.detail}"
             meaning, advice = "its slots fail", show
@@ -132,7 +138,7 @@ def long_runs(known: Sequence[LongRun]) -> list[Finding]:
             f"schedule {each.name} of tenant {each.tenant} runs for {span(each.run_seconds)} on "
             f"average and is due every {span(each.gap_seconds)}",
             "its runs overlap, or are skipped",
-            f"mainspring schedules show {each.name} --tenant {each.tenant}  -- then let it run "
+            f"mainspring schedules show {_target(each.name, each.tenant)}  -- then let it run "
             "less often",
         )
         for each in known
@@ -152,6 +158,6 @@ def events(waiting: UnhandledEvents, triggers: Sequence[FailingTrigger]) -> list
         fact = f"triggers that failed every time: {several(names)}; the last error: {error}"
         first = next(each for each in triggers if each.failed >= _FEW_DISPATCHES)
         meaning = "their events lead to no job"
-        advice = f"mainspring triggers show {first.name} --tenant {first.tenant}"
+        advice = f"mainspring triggers show {_target(first.name, first.tenant)}"
         found.append(Finding("D40", Severity.WARNING, fact, meaning, advice))
     return found

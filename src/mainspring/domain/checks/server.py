@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from mainspring.domain.checks.model import Finding, Severity, graded, size
+from mainspring.domain.checks.model import Finding, Severity, graded, size, word
 
 _OLDEST_MAJOR = 15
 _MAJOR = 10_000
@@ -247,6 +247,6 @@ def disk(known: Disk | None) -> list[Finding]:
             Severity.CRITICAL if share < _DISK_CRITICAL else Severity.WARNING,
             f"{size(known.free)} ({share:.0%}) are free on the disk of {known.folder}",
             "when the disk is full the server stops",
-            f"du -sh {known.folder}; df -h {known.folder}",
+            f"du -sh {word(known.folder)}; df -h {word(known.folder)}",
         )
     ]

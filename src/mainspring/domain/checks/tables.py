@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mainspring.domain.checks.model import Finding, Severity, several, size, span
+from mainspring.domain.checks.model import Finding, Severity, identifier, several, size, span, word
 
 _MANY_DEAD = 100_000
 _VACUUMED_WITHIN = 3600
@@ -143,7 +143,7 @@ def invalid_indexes(indexes: Sequence[InvalidIndex], shipped: frozenset[str]) ->
             advice = f"reindex index concurrently mainspring.{each.name};"
         else:
             meaning = "every write pays for it, and no query uses it"
-            advice = f'drop index concurrently mainspring."{each.name}";'
+            advice = f"drop index concurrently mainspring.{identifier(each.name)};"
             if each.is_ours:
                 advice += "  -- or: mainspring doctor --fix --only D13"
         fact = f"index {each.name} on mainspring.{each.table} is invalid"
@@ -159,9 +159,9 @@ def foreign_objects(objects: Sequence[Foreign]) -> list[Finding]:
             f"{each.kind} {each.name} on mainspring.{each.table} is not Mainspring's",
             "each index costs about 7 % of the throughput; a trigger or rule runs with every job, "
             "and can make it fail",
-            f'drop index mainspring."{each.name}";'
+            f"drop index mainspring.{identifier(each.name)};"
             if each.kind == "index"
-            else f'drop {each.kind} "{each.name}" on mainspring."{each.table}";',
+            else f"drop {each.kind} {identifier(each.name)} on mainspring.{each.table};",
         )
         for each in objects
     ]
@@ -259,7 +259,7 @@ def unused(limits: Sequence[str], relations: Sequence[Relation]) -> list[Finding
     found = []
     if limits:
         fact = f"no definition and no live job uses the limits {several(limits)}"
-        advice = f"mainspring limits remove {limits[0]}"
+        advice = f"mainspring limits remove {word(limits[0])}"
         meaning = "they are probably left over"
         found.append(Finding("D46", Severity.NOTE, fact, meaning, advice))
     for each in relations:
