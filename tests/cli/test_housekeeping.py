@@ -6,7 +6,7 @@ from tests.support import reading
 from tests.support.processes import says
 from tests.support.waiting import wait_until
 
-INSTALLED = ["mainspring.prune_history", "mainspring.prune_keys", "mainspring.vacuum_check"]
+INSTALLED = ["mainspring.doctor", "mainspring.prune_history", "mainspring.prune_keys"]
 
 
 def names(connection: psycopg.Connection) -> list[str]:

@@ -37,7 +37,7 @@ def test_the_guide_to_housekeeping_can_be_followed(database_url, connection, tmp
     assert '"problems": []' in printed[-1]
     names = connection.execute("select name from mainspring.schedule_status order by name")
     assert names.fetchall() == [
+        ("mainspring.doctor",),
         ("mainspring.prune_history",),
-        ("mainspring.vacuum_check",),
         ("old-sessions",),
     ]

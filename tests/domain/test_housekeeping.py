@@ -1,28 +1,19 @@
-"""Housekeeping: what comes with Mainspring, and when a database needs an operator."""
-
-from dataclasses import replace
+"""Housekeeping: what comes with Mainspring, and which payloads it takes."""
 
 import pytest
 
-from mainspring.domain.batches import Aside
 from mainspring.domain.errors import InvalidPayload
 from mainspring.domain.housekeeping import (
     DEFINITIONS,
+    DOCTOR,
     PRUNE_TABLE,
     QUEUE,
+    VACUUM_CHECK,
     IndexSize,
-    ServerHealth,
-    TableHealth,
-    problems,
-    report,
 )
 from mainspring.domain.schedules.defaults import SCHEDULES
 from mainspring.domain.schedules.model import ensure_spec
 from mainspring.domain.schemas import Schema
-
-TABLE = TableHealth("jobs", live=10, dead=5, vacuumed_seconds_ago=60.0, bytes=8192)
-SERVER = ServerHealth(None, None, None, transaction_id_age=1000, is_autovacuum_on=True)
-WORST = TableHealth("jobs", live=99_999, dead=100_000, vacuumed_seconds_ago=3601.0, bytes=8192)
 
 
 def test_every_built_in_definition_has_a_reserved_key_and_the_queue_of_all_workers():
@@ -64,68 +55,22 @@ def test_a_payload_without_an_age_is_refused():
         Schema("prune", PRUNE_TABLE.arg_schema or {}).ensure(bare)
 
 
-def test_nothing_is_wrong_with_a_database_that_is_well():
-    assert problems([TABLE], SERVER) == []
-
-
 @pytest.mark.parametrize(
-    "changes",
-    [{"dead": 99_999}, {"live": 100_000}, {"vacuumed_seconds_ago": 3600.0}],
+    "payload",
+    [{}, {"only": ["D13"]}, {"ignore": ["D24", "D41"]}, {"fail_on": "critical"}],
 )
-def test_dead_rows_of_a_busy_queue_are_no_problem(changes):
-    assert problems([replace(WORST, **changes)], SERVER) == []
+def test_a_payload_of_the_doctor_names_checks(payload):
+    Schema("doctor", DOCTOR.arg_schema or {}).ensure(payload)
 
 
-@pytest.mark.parametrize("changes", [{}, {"vacuumed_seconds_ago": None}])
-def test_many_dead_rows_that_nobody_removes_are(changes):
-    (sentence,) = problems([replace(WORST, **changes)], SERVER)
-
-    assert sentence.startswith("mainspring.jobs has 100,000 dead rows and 99,999 live ones")
-
-
-@pytest.mark.parametrize(("seconds", "count"), [(3600.0, 0), (3601.0, 1)])
-def test_a_transaction_may_be_open_for_an_hour(seconds, count):
-    server = replace(
-        SERVER,
-        oldest_transaction_seconds=seconds,
-        oldest_transaction_pid=7,
-        oldest_transaction_application="report",
-    )
-
-    found = problems([TABLE], server)
-
-    assert len(found) == count
-    assert all("a transaction of report (pid 7) has been open for 1.0 hours" in x for x in found)
+@pytest.mark.parametrize("payload", [{"only": "D13"}, {"ignore": ["13"]}, {"fail_on": "note"}])
+def test_other_payloads_of_the_doctor_are_refused(payload):
+    with pytest.raises(InvalidPayload):
+        Schema("doctor", DOCTOR.arg_schema or {}).ensure(payload)
 
 
-@pytest.mark.parametrize(("age", "count"), [(1_000_000_000, 0), (1_000_000_001, 1)])
-def test_transaction_ids_must_not_run_out(age, count):
-    assert len(problems([TABLE], replace(SERVER, transaction_id_age=age))) == count
-
-
-def test_autovacuum_must_be_on():
-    (sentence,) = problems([TABLE], replace(SERVER, is_autovacuum_on=False))
-
-    assert sentence == "autovacuum is off; turn it on"
-
-
-def test_the_report_has_everything():
-    found = report([WORST], SERVER)
-
-    assert found["tables"][0]["dead"] == 100_000
-    assert found["server"]["is_autovacuum_on"] is True
-    assert len(found["problems"]) == 1
-
-
-def test_a_job_that_is_set_aside_is_a_problem():
-    aside = Aside("promote", key=7, tries=3, seconds_left=9.0, reason="index row too large")
-
-    (sentence,) = problems([TABLE], SERVER, [aside])
-
-    assert sentence == (
-        "job 7 was set aside by promote 3 times, since it cannot be processed: "
-        "index row too large; mend or delete it"
-    )
+def test_the_doctor_takes_what_its_earlier_name_takes():
+    assert VACUUM_CHECK.arg_schema == DOCTOR.arg_schema
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,12 @@ import pytest
 
 from mainspring import Mainspring
 from mainspring.domain.errors import InvalidDefinition, ScheduleNotFound
+from mainspring.domain.schedules.model import ScheduleSpec
 from mainspring.services.housekeeping import install
+from mainspring.services.schedules import spec_facts
+from mainspring.store import housekeeping as store
 
-NAMES = ["mainspring.prune_history", "mainspring.prune_keys", "mainspring.vacuum_check"]
+NAMES = ["mainspring.doctor", "mainspring.prune_history", "mainspring.prune_keys"]
 
 
 async def names(app: Mainspring) -> list[str]:
@@ -49,11 +52,49 @@ async def test_what_a_person_deleted_or_changed_stays_so(app: Mainspring):
 
 async def test_a_schedule_that_has_the_name_already_is_left_alone(app: Mainspring):
     await install(app.database, with_schedules=False)
-    await app.schedules.acreate(NAMES[0], "mainspring.prune_history", cron="5 5 * * *")
+    await app.schedules.acreate(NAMES[0], "mainspring.doctor", cron="5 5 * * *")
 
     await install(app.database, with_schedules=True)
 
     assert (await app.schedules.aget(NAMES[0])).spec.cron == "5 5 * * *"
+
+
+async def install_as_before(app: Mainspring) -> None:
+    """What the release before the doctor has installed."""
+    await install(app.database, with_schedules=False)
+    spec = ScheduleSpec(
+        name="mainspring.vacuum_check", definition="mainspring.vacuum_check", cron="H H * * *"
+    )
+    await store.install_schedules(app.database, [spec_facts(spec, 1000)])
+
+
+async def test_the_check_that_the_doctor_replaces_goes_on_alone(app: Mainspring):
+    await install_as_before(app)
+    await app.schedules.aupdate("mainspring.vacuum_check", cron="0 3 * * *")
+
+    await install(app.database, with_schedules=True)
+    await install(app.database, with_schedules=True)
+
+    assert await names(app) == [*NAMES[1:], "mainspring.vacuum_check"]
+    kept = await app.schedules.aget("mainspring.vacuum_check")
+    assert (kept.spec.cron, kept.spec.enabled) == ("0 3 * * *", True)
+
+
+async def test_who_deleted_that_check_is_given_no_doctor(app: Mainspring):
+    await install_as_before(app)
+    await app.schedules.adelete("mainspring.vacuum_check")
+
+    await install(app.database, with_schedules=True)
+
+    assert await names(app) == NAMES[1:]
+
+
+async def test_a_program_of_the_release_before_does_not_add_it_beside_the_doctor(app: Mainspring):
+    await install(app.database, with_schedules=True)
+
+    await install_as_before(app)
+
+    assert await names(app) == NAMES
 
 
 async def test_a_definition_that_was_deactivated_stays_so(app: Mainspring):

@@ -7,6 +7,7 @@ from mainspring.app.namespaces import App
 if TYPE_CHECKING:
     from mainspring.app.approvals import Approvals
     from mainspring.app.definitions import Definitions
+    from mainspring.app.doctor import Doctor
     from mainspring.app.events import Events
     from mainspring.app.figures import Figures
     from mainspring.app.flows import Flows
@@ -26,6 +27,7 @@ class Namespaces(App):
 
     approvals: "Approvals"
     definitions: "Definitions"
+    doctor: "Doctor"
     events: "Events"
     figures: "Figures"
     flows: "Flows"

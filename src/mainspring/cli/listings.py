@@ -19,7 +19,7 @@ INDENT = 2
 _NAMED = 3
 # A control character would move the cursor, or end the row; one for one, so that styles stay.
 _CONTROLS = (*range(32), *range(127, 160))
-_NO_CONTROLS = dict.fromkeys(_CONTROLS, "\N{REPLACEMENT CHARACTER}") | {ord("\t"): " "}
+NO_CONTROLS = dict.fromkeys(_CONTROLS, "\N{REPLACEMENT CHARACTER}") | {ord("\t"): " "}
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -144,7 +144,7 @@ def _short(cell: Cell) -> Text:
     end = shown.plain.find("\n")
     if end >= 0:
         shown.right_crop(len(shown.plain) - end)
-    shown.plain = shown.plain.translate(_NO_CONTROLS)
+    shown.plain = shown.plain.translate(NO_CONTROLS)
     return shown
 
 

@@ -73,6 +73,13 @@ class Database:
             return [row for call in batch for row in _rows(ours.execute(call.sql, call.params))]
 
     @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection of ours, on which each statement is a transaction of its own."""
+        with translated():
+            async with (await self.async_pool()).connection() as ours:
+                yield ours
+
+    @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection[Any]]:
         """A connection of ours inside a transaction."""
         with translated():

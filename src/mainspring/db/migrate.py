@@ -176,6 +176,12 @@ async def check(connection: AsyncConnection[Any]) -> None:
         raise FunctionsOutdated(found.version, own.version)
 
 
+async def is_ahead(connection: AsyncConnection[Any]) -> bool:
+    """Whether the database has what a newer program has installed."""
+    found = await _read(connection) or Installed()
+    return found.number > newest() or found.version > own_functions().version
+
+
 async def pending(connection: AsyncConnection[Any]) -> Changes:
     """What an upgrade would do; raises if there is no way to this program's schema."""
     return _missing(await _read(connection) or Installed())

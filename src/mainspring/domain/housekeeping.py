@@ -1,11 +1,10 @@
-"""Housekeeping: the definitions that come with Mainspring, and what is wrong with a database."""
+"""Housekeeping: the definitions that come with Mainspring."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from mainspring.domain.batches import Aside
 from mainspring.domain.definitions import Definition
 from mainspring.domain.errors import InvalidOption
 from mainspring.domain.types import BUILT_IN
@@ -31,6 +30,17 @@ _TABLE: dict[str, Any] = {
     "additionalProperties": False,
 }
 
+_IDS: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": "^D[0-9]{2}$"}}
+_CHECKS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "only": {**_IDS, "description": "the checks to make; all by default"},
+        "ignore": {**_IDS, "description": "checks whose findings do not make the job fail"},
+        "fail_on": {"enum": ["warning", "critical"], "default": "warning"},
+    },
+    "additionalProperties": False,
+}
+
 
 def _built_in(name: str, description: str, arg_schema: dict[str, Any]) -> Definition:
     return Definition(
@@ -49,10 +59,10 @@ PRUNE_KEYS = _built_in(
     "prune_keys", "Removes expired idempotency keys and dedupe windows", _NOTHING
 )
 PRUNE_TABLE = _built_in("prune_table", "Removes old rows from a table on the allowed list", _TABLE)
-VACUUM_CHECK = _built_in(
-    "vacuum_check", "Fails if dead rows pile up or a job cannot be processed", _NOTHING
-)
-DEFINITIONS = (PRUNE_HISTORY, PRUNE_KEYS, PRUNE_TABLE, VACUUM_CHECK)
+DOCTOR = _built_in("doctor", "Examines the database; fails if it finds a problem", _CHECKS)
+# What it was called before; schedules of that name go on.
+VACUUM_CHECK = _built_in("vacuum_check", "The same as mainspring.doctor", _CHECKS)
+DEFINITIONS = (PRUNE_HISTORY, PRUNE_KEYS, PRUNE_TABLE, DOCTOR, VACUUM_CHECK)
 
 
 def ensure_leasable(*, queues: Iterable[str] = (), definitions: Iterable[str] = ()) -> None:
@@ -91,84 +101,3 @@ class IndexSize:
         """Whether it has many times the size of its content, as after a long transaction that kept
         dead entries from being removed."""
         return self.bytes >= _BLOATED_FACTOR * max(self.entries, 1) * _ENTRY_BYTES
-
-
-# The vacuum check
-
-_MANY_DEAD = 100_000
-_VACUUMED_WITHIN = 3600.0
-_LONG_TRANSACTION = 3600.0
-_OLD_AGE = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class TableHealth:
-    """A table of ours; `vacuumed_seconds_ago` is None if it never was."""
-
-    table: str
-    live: int
-    dead: int
-    vacuumed_seconds_ago: float | None
-    bytes: int
-
-    @property
-    def is_neglected(self) -> bool:
-        """A queue that is worked makes dead rows all the time; they are to go within the hour."""
-        ago = self.vacuumed_seconds_ago
-        is_overdue = ago is None or ago > _VACUUMED_WITHIN
-        return self.dead >= _MANY_DEAD and self.dead > self.live and is_overdue
-
-
-@dataclass(frozen=True, slots=True)
-class ServerHealth:
-    """What keeps dead rows from being removed; no transaction is None."""
-
-    oldest_transaction_seconds: float | None
-    oldest_transaction_pid: int | None
-    oldest_transaction_application: str | None
-    transaction_id_age: int
-    is_autovacuum_on: bool
-
-
-def problems(
-    tables: list[TableHealth], server: ServerHealth, asides: Sequence[Aside] = ()
-) -> list[str]:
-    """What an operator should look after, a sentence each; none if all is well."""
-    found = []
-    if not server.is_autovacuum_on:
-        found.append("autovacuum is off; turn it on")
-    seconds = server.oldest_transaction_seconds
-    if seconds is not None and seconds > _LONG_TRANSACTION:
-        found.append(
-            f"a transaction of {server.oldest_transaction_application or 'a client'} "
-            f"(pid {server.oldest_transaction_pid}) has been open for {seconds / 3600:.1f} hours "
-            "and keeps dead rows from being removed; end it"
-        )
-    if server.transaction_id_age > _OLD_AGE:
-        found.append(
-            f"the oldest transaction id is {server.transaction_id_age:,} behind; "
-            "vacuum the database before ids run out at 2,000,000,000"
-        )
-    found.extend(
-        f"mainspring.{each.table} has {each.dead:,} dead rows and {each.live:,} live ones, and "
-        "was not vacuumed in the last hour; find out why autovacuum does not reach it"
-        for each in tables
-        if each.is_neglected
-    )
-    found.extend(
-        f"job {each.key} was set aside by {each.duty} {each.tries} times, since it cannot be "
-        f"processed: {each.reason}; mend or delete it"
-        for each in asides
-    )
-    return found
-
-
-def report(
-    tables: list[TableHealth], server: ServerHealth, asides: Sequence[Aside] = ()
-) -> dict[str, Any]:
-    """The same as a result of a job."""
-    return {
-        "problems": problems(tables, server, asides),
-        "server": asdict(server),
-        "tables": [asdict(each) for each in tables],
-    }

@@ -21,11 +21,11 @@ async def install(session: ServiceSession, *, with_schedules: bool) -> None:
 
 async def _install_schedules(session: ServiceSession) -> None:
     # A worker imports nothing of schedules.
-    from mainspring.domain.schedules.defaults import SCHEDULES  # noqa: PLC0415
+    from mainspring.domain.schedules.defaults import REPLACED, SCHEDULES  # noqa: PLC0415
     from mainspring.services.schedules import spec_facts  # noqa: PLC0415
 
     limit = session.settings.max_payload_bytes
-    facts = [spec_facts(spec, limit) for spec in SCHEDULES]
+    facts = [{**spec_facts(spec, limit), "replaces": REPLACED.get(spec.name)} for spec in SCHEDULES]
     names = await store.install_schedules(session, facts)
     if names:
         schedules = telemetry.first(names)

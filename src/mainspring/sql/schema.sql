@@ -3854,6 +3854,13 @@ begin
     if not found then
         return false;
     end if;
+    if spec ->> 'replaces' is not null then
+        insert into mainspring.installed (name) values ('schedule ' || (spec ->> 'replaces'))
+        on conflict do nothing;
+        if not found then
+            return false;
+        end if;
+    end if;
     stored := mainspring.store_schedule(jsonb_populate_record(null::mainspring.schedules, spec));
     return stored.schedule_id is not null;
 end

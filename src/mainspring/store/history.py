@@ -11,8 +11,11 @@ _STATEMENTS = load("history")
 BATCH = 5000
 
 
-async def ensure_partitions(session: Session, days_ahead: int = 7) -> None:
-    await session.execute(_STATEMENTS["ensure_partitions"].sql, {"days_ahead": days_ahead})
+async def ensure_partitions(session: Session, days_ahead: int = 7) -> int:
+    """How many were made."""
+    cursor = await session.execute(_STATEMENTS["ensure_partitions"].sql, {"days_ahead": days_ahead})
+    ((made,),) = await cursor.fetchall()
+    return int(made)
 
 
 async def past_partitions(session: Session) -> list[str]:

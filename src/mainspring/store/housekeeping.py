@@ -9,10 +9,9 @@ from psycopg import sql
 
 from mainspring.db.sessions import Session, fetch_all
 from mainspring.db.statements import load
-from mainspring.domain.housekeeping import IndexSize, ServerHealth, TableHealth
+from mainspring.domain.housekeeping import IndexSize
 
 _STATEMENTS = load("housekeeping")
-_TABLES = 20
 # Who waits for the lock of a table keeps those behind it waiting as well.
 _LOCK_MS = 200
 
@@ -32,18 +31,6 @@ async def prune_table(
     cursor = await session.execute(_STATEMENTS["prune_table"].sql, params)
     row = await cursor.fetchone()
     return int(row[0]) if row else 0
-
-
-async def table_health(session: Session) -> list[TableHealth]:
-    """The tables with the most dead rows."""
-    cursor = await session.execute(_STATEMENTS["table_health"].sql, {"limit": _TABLES})
-    return [TableHealth(*row) for row in await cursor.fetchall()]
-
-
-async def server_health(session: Session) -> ServerHealth:
-    cursor = await session.execute(_STATEMENTS["server_health"].sql)
-    (row,) = await cursor.fetchall()
-    return ServerHealth(*row)
 
 
 async def begin_cleanup(session: Session, *, statement_ms: int, lock: str) -> bool:

@@ -1,4 +1,4 @@
-"""The jobs that every worker can run: pruning and the vacuum check."""
+"""The jobs that every worker can run: pruning and the doctor."""
 
 from collections.abc import AsyncIterator
 
@@ -141,15 +141,31 @@ async def test_keys_that_have_expired_are_pruned(tidy: Mainspring, connection: p
     assert keys == [("new",)]
 
 
-async def test_a_healthy_database_passes_the_vacuum_check_with_a_report(tidy: Mainspring):
-    job = await run(tidy, "vacuum_check")
+@pytest.mark.parametrize("key", ["doctor", "vacuum_check"])
+async def test_a_healthy_database_passes_the_doctor_with_a_report(tidy: Mainspring, key: str):
+    # The server of the tests does not wait for its disk, and makes checkpoints for new databases.
+    job = await run(tidy, key, {"ignore": ["D17", "D20"]})
 
-    assert job.state is JobState.SUCCEEDED
+    assert (job.state, job.last_error) == (JobState.SUCCEEDED, None)
     assert job.result is not None
-    assert job.result["problems"] == []
-    assert all(each["dead"] >= 0 for each in job.result["tables"])
-    assert len(job.result["tables"]) == 20
-    assert job.result["server"]["is_autovacuum_on"] is True
+    assert {each["id"] for each in job.result["findings"]} >= {"D17"}
+    assert len(job.result["checked"]) == 42
+
+
+async def test_the_doctor_fails_for_what_it_finds(tidy: Mainspring, connection: psycopg.Connection):
+    connection.execute("alter table mainspring.jobs reset (fillfactor)")
+
+    job = await run(tidy, "doctor", {"only": ["D15", "D28"]})
+    lenient = await run(tidy, "doctor", {"only": ["D15"], "fail_on": "critical"})
+
+    assert (job.state, job.attempt) == (JobState.FAILED, 1)
+    assert job.last_error == (
+        "D15 (warning): autovacuum comes too late or not at all, or updates leave their page; "
+        "see `mainspring doctor --only D15`"
+    )
+    assert lenient.state is JobState.SUCCEEDED
+    assert lenient.result is not None
+    assert [each["id"] for each in lenient.result["findings"]] == ["D15"]
 
 
 async def test_a_payload_that_makes_no_sense_is_refused_at_the_door(tidy: Mainspring):

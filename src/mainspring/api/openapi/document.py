@@ -38,6 +38,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "sessions": "Who is logged in.",
         "figures": "How much was enqueued, started and ended, and how long it took.",
         "audit": "Who changed what.",
+        "doctor": "What is wrong with the database, for operators.",
         "me": "The caller of a request.",
         "health": "Whether the server works, for load balancers and monitoring.",
     }

@@ -73,6 +73,7 @@ _PARAMETERS: Mapping[str, Any] = MappingProxyType(
         "limit": 20,
         "name": "nightly",
         "noun": ["schedule"],
+        "only": ["D13"],
         "outcome": ["failed"],
         "parent_id": "6",
         "person": ["ann"],

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mainspring.client._async.approvals import Approvals
     from mainspring.client._async.definitions import Definitions
+    from mainspring.client._async.doctor import Doctor
     from mainspring.client._async.events import Events
     from mainspring.client._async.figures import Figures
     from mainspring.client._async.flows import Flows
@@ -24,6 +25,7 @@ class Resources:
 
     approvals: "Approvals"
     definitions: "Definitions"
+    doctor: "Doctor"
     events: "Events"
     figures: "Figures"
     flows: "Flows"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mainspring.client._sync.approvals import Approvals
     from mainspring.client._sync.definitions import Definitions
+    from mainspring.client._sync.doctor import Doctor
     from mainspring.client._sync.events import Events
     from mainspring.client._sync.figures import Figures
     from mainspring.client._sync.flows import Flows
@@ -24,6 +25,7 @@ class Resources:
 
     approvals: "Approvals"
     definitions: "Definitions"
+    doctor: "Doctor"
     events: "Events"
     figures: "Figures"
     flows: "Flows"

@@ -49,6 +49,7 @@ _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
     "approvals": (_PEOPLE, _DOERS),
     "audit": (_ADMINS, frozenset()),
     "definitions": (_EVERYONE, _OPERATORS),
+    "doctor": (_OPERATORS, _OPERATORS),
     "events": (_PEOPLE, _DOERS),
     "figures": (_WATCHERS, frozenset()),
     "flows": (_PEOPLE, _DOERS),

@@ -1,6 +1,8 @@
 """When the definitions that come with Mainspring run by default."""
 
-from mainspring.domain.housekeeping import PRUNE_HISTORY, PRUNE_KEYS, VACUUM_CHECK
+from types import MappingProxyType
+
+from mainspring.domain.housekeeping import DOCTOR, PRUNE_HISTORY, PRUNE_KEYS, VACUUM_CHECK
 from mainspring.domain.schedules.model import ScheduleSpec
 
 SCHEDULES = tuple(
@@ -8,8 +10,11 @@ SCHEDULES = tuple(
         name=definition.key, definition=definition.key, cron=cron, description="Installed once"
     )
     for definition, cron in (
+        (DOCTOR, "H H * * *"),
         (PRUNE_HISTORY, "H H * * *"),
         (PRUNE_KEYS, "H * * * *"),
-        (VACUUM_CHECK, "H H * * *"),
     )
 )
+
+# A database that was given the old one keeps it, as it is by now, and is not given the new one.
+REPLACED = MappingProxyType({DOCTOR.key: VACUUM_CHECK.key})

@@ -1,20 +1,20 @@
 """The handlers that every worker carries: what keeps a database tidy, as jobs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from psycopg import AsyncConnection
 
+from mainspring.domain.checks.model import Severity, as_facts, problems
 from mainspring.domain.definitions import Definition, Handler
 from mainspring.domain.housekeeping import (
+    DOCTOR,
     PRUNE_HISTORY,
     PRUNE_KEYS,
     PRUNE_TABLE,
     VACUUM_CHECK,
-    problems,
-    report,
 )
 from mainspring.domain.jobs.outcomes import Fail
 from mainspring.domain.operations import BULK
@@ -31,7 +31,7 @@ from mainspring.runtime.maintenance.tenant_deletion import TenantDeleter
 from mainspring.runtime.worker.context import Context
 from mainspring.runtime.worker.transactions import AsyncSource
 from mainspring.settings import Settings
-from mainspring.store import history, set_aside
+from mainspring.store import history
 from mainspring.store import housekeeping as store
 
 T = TypeVar("T")
@@ -42,12 +42,13 @@ _PATIENCE = 0.1
 
 def handlers(source: AsyncSource, settings: Settings) -> dict[str, Handler]:
     """By key."""
-    housekeeper = Housekeeper(source, settings.prunable_columns)
+    housekeeper = Housekeeper(source, settings)
     functions: tuple[tuple[Definition, Callable[..., Awaitable[Any]]], ...] = (
         (PRUNE_HISTORY, housekeeper.prune_history),
         (PRUNE_KEYS, housekeeper.prune_keys),
         (PRUNE_TABLE, housekeeper.prune_table),
-        (VACUUM_CHECK, housekeeper.check_vacuum),
+        (DOCTOR, housekeeper.examine),
+        (VACUUM_CHECK, housekeeper.examine),
         (BULK, Operator(source).run),
         (DELETE_TENANT, TenantDeleter(source).run),
     )
@@ -60,8 +61,8 @@ def handlers(source: AsyncSource, settings: Settings) -> dict[str, Handler]:
 class Housekeeper:
     """Each method is the handler of a definition."""
 
-    def __init__(self, source: AsyncSource, allowed: Collection[str]) -> None:
-        self._source, self._allowed = source, allowed
+    def __init__(self, source: AsyncSource, settings: Settings) -> None:
+        self._source, self._settings = source, settings
 
     async def prune_history(self, ctx: Context) -> dict[str, int]:
         partitions = await _patiently(lambda: drop_partitions(self._do))
@@ -83,7 +84,7 @@ class Housekeeper:
         batch_size: int = _BATCH,
         max_rows: int | None = None,
     ) -> dict[str, int] | Fail:
-        if f"{table}.{column}" not in self._allowed:
+        if f"{table}.{column}" not in self._settings.prunable_columns:
             return Fail(
                 f"{table}.{column} is not a column that this worker may prune by; add it to "
                 "MAINSPRING_PRUNE_TABLES on all workers"
@@ -104,14 +105,23 @@ class Housekeeper:
 
         return {"removed": await remove_in_batches(remove, ctx.progress)}
 
-    async def check_vacuum(self, ctx: Context) -> dict[str, Any] | Fail:
-        tables, server = await self._do(store.table_health), await self._do(store.server_health)
-        asides = await self._do(set_aside.list_aside)
-        found = report(tables, server, asides)
-        if sentences := problems(tables, server, asides):
-            ctx.progress(len(sentences), data=found)
+    async def examine(
+        self,
+        ctx: Context,
+        *,
+        only: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        fail_on: str = Severity.WARNING,
+    ) -> dict[str, Any] | Fail:
+        # Slow to import, and needed once a day.
+        from mainspring.services import doctor  # noqa: PLC0415
+
+        found = await doctor.examine(self._source, self._settings, only=only)
+        report = as_facts(found)
+        if sentences := problems(found.findings, ignore=ignore, fail_on=Severity(fail_on)):
+            ctx.progress(len(sentences), data=report)
             return Fail("; ".join(sentences))
-        return found
+        return report
 
     async def _do(self, action: Callable[[AsyncConnection[Any]], Awaitable[T]]) -> T:
         async with self._source.connection() as connection:

@@ -1,6 +1,8 @@
 -- Housekeeping: what is installed once, and how rows of other tables are removed.
 
 -- Adds a schedule unless that was done before, or there is one of its name; says whether it did.
+-- One that replaces another is not added where that was: it goes on, as people have made it. Where
+-- it was not, a program of an earlier release is not to add it beside the new one.
 create or replace function mainspring.install_schedule(spec jsonb)
 returns boolean
 language plpgsql
@@ -12,6 +14,13 @@ begin
     on conflict do nothing;
     if not found then
         return false;
+    end if;
+    if spec ->> 'replaces' is not null then
+        insert into mainspring.installed (name) values ('schedule ' || (spec ->> 'replaces'))
+        on conflict do nothing;
+        if not found then
+            return false;
+        end if;
     end if;
     stored := mainspring.store_schedule(jsonb_populate_record(null::mainspring.schedules, spec));
     return stored.schedule_id is not null;
