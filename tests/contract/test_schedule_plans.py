@@ -107,8 +107,9 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
             "before": "2001-01-01Z",
             "limit": 1000,
         },
-        {"slots_age"},
-        200,
+        set(),
+        # Of a table without statistics the whole of the primary key, once an hour.
+        2000,
     ),
 }
 STATISTICS = ["missing", "fresh"]
@@ -159,3 +160,10 @@ def test_firing_finds_clocks_by_the_place_of_their_row(plans, statistics):
     assert (
         plans[statistics, "due_schedules.fire"].indexes().isdisjoint({"clocks_due", "clocks_pkey"})
     )
+
+
+def test_old_slots_are_found_by_age(plans):
+    plan = plans["fresh", "retention.prune_slots"]
+
+    assert "slots_age" in plan.indexes()
+    assert plan.pages <= 200
