@@ -55,9 +55,9 @@ def doctor(
         bool, typer.Option("--fix", help="Fix first what needs no judgement.")
     ] = False,
 ) -> None:
-    """Find out what is wrong with the database, and what to do about it (operators only).
+    """Find out what is wrong with the database.
 
-    Exits with 0 if nothing needs action, 1 for warnings, 2 for critical findings, and 3 if the
+    Says what each finding means and which command or SQL to run. Operators only. Exits with 0 if nothing needs action, 1 for warnings, 2 for critical findings, and 3 if the
     database could not be examined.
     """
     act = client.doctor.fix if is_fix else client.doctor.examine

@@ -144,8 +144,7 @@ async def _timeouts(look: Look) -> list[Finding]:
 
 
 async def _checkpoints(look: Look) -> list[Finding]:
-    number, _ = await store.version(look.connection)
-    return server.checkpoints(await store.checkpoints(look.connection, number))
+    return server.checkpoints(await store.checkpoints(look.connection))
 
 
 async def _buffers(look: Look) -> list[Finding]:

@@ -1864,6 +1864,20 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.checkpoints(OUT timed bigint, OUT requested bigint) RETURNS record
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if current_setting('server_version_num')::integer >= 170000 then
+        select known.num_timed, known.num_requested into timed, requested
+          from pg_catalog.pg_stat_checkpointer as known;
+    else
+        select known.checkpoints_timed, known.checkpoints_req into timed, requested
+          from pg_catalog.pg_stat_bgwriter as known;
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.claim_limited(worker_id bigint, queues text[], names text[], keys text[], tenants text[], shares integer[], most integer, lowest integer) RETURNS TABLE(job_id bigint, fence bigint, definition text, payload text, attempt integer, failures integer, losses integer, max_attempts integer, queue text, priority smallint, tenant_id text, extras text, limit_name text, limit_key text, definition_version integer, facts jsonb)
     LANGUAGE plpgsql
     AS $$
@@ -9788,6 +9802,8 @@ REVOKE ALL ON FUNCTION mainspring.check_times(delay interval, scheduled_for time
 REVOKE ALL ON FUNCTION mainspring.check_words(queue text, correlation_id text, tags text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_zone(zone text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.checkpoints(OUT timed bigint, OUT requested bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.claim_limited(worker_id bigint, queues text[], names text[], keys text[], tenants text[], shares integer[], most integer, lowest integer) FROM PUBLIC;
 

@@ -38,8 +38,12 @@ from mainspring.domain.checks.sessions import (
 from mainspring.domain.checks.tables import Foreign, Options, Relation, TableActivity
 
 _STATEMENTS = load("doctor")
-_MAJOR_17 = 170_000
-_STUCK = ("stuck_times", "stuck_turns", "stuck_parents", "stuck_handlers")
+_STUCK = (
+    _STATEMENTS["stuck_times"],
+    _STATEMENTS["stuck_turns"],
+    _STATEMENTS["stuck_parents"],
+    _STATEMENTS["stuck_handlers"],
+)
 _FEW_RUNS = 3
 _SMALLEST_HERD = 11
 _LOCK_MS = 200
@@ -82,10 +86,8 @@ async def notification_queue(session: Session) -> float:
     return float(share)
 
 
-async def checkpoints(session: Session, server_version: int) -> Checkpoints:
-    is_new = server_version >= _MAJOR_17
-    sent = _STATEMENTS["checkpoints"] if is_new else _STATEMENTS["checkpoints_before_17"]
-    (row,) = await fetch_all(session, sent.sql)
+async def checkpoints(session: Session) -> Checkpoints:
+    (row,) = await fetch_all(session, _STATEMENTS["checkpoints"].sql)
     return Checkpoints(*row)
 
 
@@ -208,8 +210,8 @@ async def orphaned_jobs(session: Session) -> Orphans:
 
 async def stuck_waits(session: Session, now: Now = None) -> list[StuckWait]:
     found = []
-    for name in _STUCK:
-        rows = await fetch_all(session, _STATEMENTS[name].sql, {"now": now})
+    for statement in _STUCK:
+        rows = await fetch_all(session, statement.sql, {"now": now})
         found += [StuckWait(*row) for row in rows]
     return found
 

@@ -62,7 +62,7 @@ ACCESS_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "version": ("Version.", 3),
         "weight": ("Share of the workers where tenants share a queue.", 1),
         "worker_id": ("Id of the worker.", "12"),
-        "Finding.advice": ("A command or SQL to copy.", "select pg_terminate_backend(4711);"),
+        "Finding.advice": ("A command or SQL to copy.", "vacuum (verbose) mainspring.jobs;"),
         "Finding.fact": ("What was found.", "a transaction has been open for 2.0 hours"),
         "Finding.id": ("Id of the check.", "D03"),
         "Finding.meaning": ("What that means.", "dead rows cannot be removed"),

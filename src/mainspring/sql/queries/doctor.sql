@@ -34,12 +34,7 @@ select pg_catalog.pg_notification_queue_usage();
 -- name: checkpoints
 -- scope: system
 -- Checkpoints since the statistics were reset: those that were due, and those that were requested.
-select num_timed, num_requested from pg_catalog.pg_stat_checkpointer;
-
--- name: checkpoints_before_17
--- scope: system
--- The same for servers before version 17.
-select checkpoints_timed, checkpoints_req from pg_catalog.pg_stat_bgwriter;
+select timed, requested from mainspring.checkpoints();
 
 -- name: block_reads
 -- scope: system
