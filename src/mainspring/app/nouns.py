@@ -7,6 +7,7 @@ from mainspring.app.namespaces import App
 if TYPE_CHECKING:
     from mainspring.app.approvals import Approvals
     from mainspring.app.definitions import Definitions
+    from mainspring.app.errors import Errors
     from mainspring.app.events import Events
     from mainspring.app.flows import Flows
     from mainspring.app.jobs import Jobs
@@ -24,6 +25,7 @@ class Namespaces(App):
 
     approvals: "Approvals"
     definitions: "Definitions"
+    errors: "Errors"
     events: "Events"
     flows: "Flows"
     jobs: "Jobs"

@@ -12,6 +12,7 @@ from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.domain.claiming.lanes import Lane, ReadyLane, Span
+from mainspring.domain.jobs.error_keys import summarize_end
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
 
 _STATEMENTS = load("attempts")
@@ -263,10 +264,22 @@ async def finish_ended(
             "losses": [report.lost for report in reports],
             "results": TextArray([report.result for report in reports]),
             "progress": TextArray([report.progress for report in reports]),
+            **_error_params(reports),
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
     return _finished(await cursor.fetchall(), leases)
+
+
+def _error_params(reports: Sequence[Ending | Return]) -> dict[str, TextArray]:
+    """The key of each error, and each key once with a sample."""
+    errors = [summarize_end(report.status, report.error) for report in reports]
+    samples = dict(error for error in errors if error is not None)
+    return {
+        "error_keys": TextArray([error and error.key.encode() for error in errors]),
+        "known_keys": TextArray([key.encode() for key in samples]),
+        "samples": TextArray([sample.encode() for sample in samples.values()]),
+    }
 
 
 def _encoded(text: str | None) -> bytes | None:
@@ -291,6 +304,7 @@ async def finish_requeued(
             "failures": IntegerArray([report.failed for report in reports]),
             "losses": IntegerArray([report.lost for report in reports]),
             "delays": IntegerArray([report.delay // _MICROSECOND for report in reports]),
+            **_error_params(reports),
         },
     )
     ((accepted, _),) = await cursor.fetchall()

@@ -69,6 +69,9 @@ WorkerQuery = Annotated[
     Filter[IdIn] | None, Query(description="Only jobs that one of these workers is running.")
 ]
 VersionQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these versions.")]
+KeyQuery = Annotated[
+    Filter[Text] | None, Query(description="Only jobs whose last error is in one of these groups.")
+]
 
 
 class JobQuery:
@@ -111,6 +114,7 @@ class JobQuery:
         parent_id: ParentQuery = None,
         worker_id: WorkerQuery = None,
         definition_version: VersionQuery = None,
+        error_key: KeyQuery = None,
     ) -> None:
         self.asked = JobFilter.of(
             state=state,
@@ -130,6 +134,7 @@ class JobQuery:
             parent_id=parent_id,
             worker_id=worker_id,
             definition_version=definition_version,
+            error_key=error_key,
         )
 
     def of(self, context: RequestContext) -> JobFilter:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mainspring.client._async.approvals import Approvals
     from mainspring.client._async.definitions import Definitions
+    from mainspring.client._async.errors import Errors
     from mainspring.client._async.events import Events
     from mainspring.client._async.flows import Flows
     from mainspring.client._async.jobs import Jobs
@@ -22,6 +23,7 @@ class Resources:
 
     approvals: "Approvals"
     definitions: "Definitions"
+    errors: "Errors"
     events: "Events"
     flows: "Flows"
     jobs: "Jobs"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mainspring.client._sync.approvals import Approvals
     from mainspring.client._sync.definitions import Definitions
+    from mainspring.client._sync.errors import Errors
     from mainspring.client._sync.events import Events
     from mainspring.client._sync.flows import Flows
     from mainspring.client._sync.jobs import Jobs
@@ -22,6 +23,7 @@ class Resources:
 
     approvals: "Approvals"
     definitions: "Definitions"
+    errors: "Errors"
     events: "Events"
     flows: "Flows"
     jobs: "Jobs"

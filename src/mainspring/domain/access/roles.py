@@ -47,6 +47,8 @@ _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
     "approvals": (_PEOPLE, _DOERS),
     "audit": (_ADMINS, frozenset()),
     "definitions": (_EVERYONE, _OPERATORS),
+    # Errors do not say whose jobs failed, so who sees only its own jobs sees none.
+    "errors": (frozenset((Role.OPERATOR, Role.ADMIN, Role.VIEWER)), frozenset()),
     "events": (_PEOPLE, _DOERS),
     "flows": (_PEOPLE, _DOERS),
     "jobs": (_PEOPLE, _DOERS),

@@ -26,6 +26,7 @@ from mainspring.runtime.maintenance.pruning import (
 )
 from mainspring.store import (
     approvals,
+    error_groups,
     flows,
     history,
     idempotency,
@@ -62,6 +63,8 @@ class Cleanup:
 
     async def _pass_figures(self) -> float:
         await self._connection.try_once(tallies.fold)
+        while await self._connection.try_once(error_groups.fold):
+            pass
         return _FIGURES_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_history(self) -> float:
@@ -87,6 +90,7 @@ class Cleanup:
             "keys": partial(self._batches, history.prune_keys),
             "buckets": partial(self._batches, limits.prune_buckets),
             "rows set aside": partial(self._batches, set_aside.prune),
+            "errors": partial(self._batches, error_groups.prune),
             "approvals": partial(remove_by_pages, run, approvals.prune, (0,)),
             "jobs of flows": partial(remove_by_pages, run, flows.prune_jobs, (0, 0)),
             "flows": partial(remove_by_pages, run, flows.prune_flows, (0,)),

@@ -134,6 +134,8 @@ begin
     delete from mainspring.people where tenant_id = tenant;
     delete from mainspring.tallies where tenant_id = tenant;
     delete from mainspring.tally_changes where tenant_id = tenant;
+    delete from mainspring.error_days where tenant_id = tenant;
+    delete from mainspring.failures where tenant_id = tenant;
     delete from mainspring.lane_floors where tenant_id = tenant;
     delete from mainspring.tenants where tenant_id = tenant;
 end
