@@ -9,6 +9,7 @@ from tests.support.api import Api
 
 OAMV = {Role.OPERATOR, Role.ADMIN, Role.MEMBER, Role.VIEWER}
 OAM = {Role.OPERATOR, Role.ADMIN, Role.MEMBER}
+OAV = {Role.OPERATOR, Role.ADMIN, Role.VIEWER}
 OA = {Role.OPERATOR, Role.ADMIN}
 O = {Role.OPERATOR}  # noqa: E741 - the operator
 OW = {Role.OPERATOR, Role.WORKER}
@@ -43,6 +44,8 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("GET", "/limits/{name}"): OAMV,
     ("PUT", "/limits/{name}"): O,
     ("DELETE", "/limits/{name}"): O,
+    ("GET", "/errors"): OAV,
+    ("GET", "/errors/{name}"): OAV,
     ("GET", "/schedules"): OAMV,
     ("POST", "/schedules"): OA,
     ("GET", "/schedules/{name}"): OAMV,
