@@ -7,14 +7,14 @@ import pytest
 
 from mainspring import Context, Fail, Mainspring, Snooze
 from mainspring.domain.jobs.error_keys import LOST_WORKER, summarize
-from mainspring.domain.secrets.forms import forms
 from tests.support import apps, reading
+from tests.support.hidden_words import WORD, ensure_hidden
 from tests.support.processes import StartWorker
 from tests.support.rows import count
+from tests.support.secret_schemas import MARKED, of
 from tests.support.waiting import await_until, wait_until
 from tests.support.workers import ended, working
 
-WORD = "correct-horse-battery"
 OF_ATTEMPTS = "select error_key, count(*) from mainspring.attempts group by 1"
 GROUPED = "select error_key, sum(count)::bigint from mainspring.error_days group by 1"
 SAMPLES = (
@@ -79,7 +79,7 @@ async def test_what_is_no_failure_is_in_no_group(app: Mainspring, connection: ps
 async def test_a_sample_holds_no_secret(
     app: Mainspring, connection: psycopg.Connection, database_url: str, way: str
 ):
-    @app.job(max_attempts=1, secret=["word"])
+    @app.job(max_attempts=1, arg_schema=of(word=MARKED))
     async def use(word: str) -> object:
         if way == "raise":
             raise ValueError(f"cannot use {word}")
@@ -93,5 +93,5 @@ async def test_a_sample_holds_no_secret(
         "select sample, error_key from mainspring.error_days"
     ).fetchall()
     assert "[redacted]" in sample
-    assert not [form for form in forms(WORD) if form in sample]
+    ensure_hidden(sample)
     assert key == job.error_key
