@@ -1,7 +1,6 @@
 """Errors over the API: listed by group, and as a filter of jobs and of bulk operations."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import psycopg
 import pytest
@@ -9,36 +8,10 @@ import pytest
 from mainspring.domain.access.roles import Role
 from mainspring.domain.types import JobState
 from tests.support.api import Api
+from tests.support.failing import DAY, NOW, fail
 from tests.support.operations import bulk, operating
-from tests.support.rows import insert, insert_attempt, insert_job
+from tests.support.rows import insert_attempt, insert_job
 from tests.support.waiting import await_until
-
-NOW = datetime.now(UTC)
-DAY = timedelta(days=1)
-
-
-def fail(connection: psycopg.Connection, key: str, jobs: int = 1, **columns: Any) -> list[int]:
-    """Jobs that failed with an error, once each, and are counted."""
-    tenant = columns.get("tenant_id", "default")
-    owner = {"created_by": columns.pop("created_by", None), "tenant_id": tenant}
-    job_ids = []
-    for _ in range(jobs):
-        job_id = insert_job(connection, JobState.FAILED, attempt=1, created_at=NOW - DAY, **owner)
-        insert_attempt(connection, job_id, finished_at=NOW, error_key=key)
-        job_ids.append(job_id)
-    row = {
-        "at": NOW,
-        "tenant_id": tenant,
-        "queue": "default",
-        "definition": "work",
-        "error_key": key,
-        "sample": f"{key}: broken",
-        "count": jobs,
-        "job_ids": job_ids[-5:],
-    }
-    insert(connection, "failures", **{**row, **columns})
-    connection.execute("select mainspring.fold_failures(1000)")
-    return job_ids
 
 
 async def keys(api: Api, query: str = "", role: Role = Role.ADMIN) -> list[str]:

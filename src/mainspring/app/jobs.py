@@ -76,16 +76,13 @@ class Jobs(Namespace):
             definition_version=definition_version,
         )
         jobs: Found = []
+        tenant = TenantId(tenant_id)
         following = None if before is None else JobId(ids.number("before", before))
         while len(jobs) < limit:
             some, following = await services.list_jobs(
-                self._app.database,
-                TenantId(tenant_id),
-                asked,
-                before=following,
-                limit=limit - len(jobs),
+                self._app.database, tenant, asked, before=following, limit=limit - len(jobs)
             )
-            jobs += await services.load_jobs(self._app.database, TenantId(tenant_id), some)
+            jobs += await services.load_jobs(self._app.database, tenant, some)
             if following is None:
                 break
         return jobs

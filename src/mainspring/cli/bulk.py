@@ -95,7 +95,10 @@ def bulk(
         confirm(f"{str(action).capitalize()} {_jobs(counted)}?", is_sure=False)
     if reason:
         asked["reason"] = reason
-    started = client.jobs.bulk(action, **asked)
+    _follow(client, out, client.jobs.bulk(action, **asked), watch=watch)
+
+
+def _follow(client: Client, out: Out, started: BulkModel, *, watch: bool) -> None:
     out.say(started, _started(started))
     if watch and started.job_id:
         watch_job(client, JobId(started.job_id))

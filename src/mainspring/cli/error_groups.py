@@ -15,7 +15,7 @@ from mainspring.cli.durations import read_duration
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Cell, Listing, Shown
 from mainspring.cli.options import PAGE, DefinitionFilter, Limit, first
-from mainspring.cli.output import Facts, Out, console
+from mainspring.cli.output import Facts, Out, console, remark
 from mainspring.cli.times import instant
 from mainspring.client import Client
 from mainspring.domain.jobs.error_keys import OTHER_KEY
@@ -52,10 +52,9 @@ def list_errors(
     groups = list(first(found, limit))
     out.rows(groups, ERRORS, nothing="No errors.")
     if groups and out.is_for_people:
-        console.print(
+        remark(
             "Show one with `mainspring errors show KEY`; retry its jobs with "
-            "`mainspring jobs bulk retry --error-key KEY`.",
-            style="dim",
+            "`mainspring jobs bulk retry --error-key KEY`."
         )
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from mainspring.db.sessions import Session
 from mainspring.domain.error_groups import RECENT, ErrorGroup, GroupPlace
-from mainspring.domain.errors import ErrorGroupNotFound
+from mainspring.domain.errors.error_groups import ErrorGroupNotFound
 from mainspring.domain.filters import Several, texts
 from mainspring.domain.jobs.options import ensure_instant, ensure_text
 from mainspring.domain.types import TenantId

@@ -12,8 +12,8 @@ from mainspring.db.arrays import IntegerArray, TextArray
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.domain.claiming.lanes import Lane, ReadyLane, Span
-from mainspring.domain.jobs.error_keys import summarize_end
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
+from mainspring.store.rows.errors import encoded, error_params
 
 _STATEMENTS = load("attempts")
 _DISCOVER = _STATEMENTS["discover"].sql
@@ -264,26 +264,11 @@ async def finish_ended(
             "losses": [report.lost for report in reports],
             "results": TextArray([report.result for report in reports]),
             "progress": TextArray([report.progress for report in reports]),
-            **_error_params(reports),
+            **error_params(reports),
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
     return _finished(await cursor.fetchall(), leases)
-
-
-def _error_params(reports: Sequence[Ending | Return]) -> dict[str, TextArray]:
-    """The key of each error, and each key once with a sample."""
-    errors = [summarize_end(report.status, report.error) for report in reports]
-    samples = dict(error for error in errors if error is not None)
-    return {
-        "error_keys": TextArray([error and error.key.encode() for error in errors]),
-        "known_keys": TextArray([key.encode() for key in samples]),
-        "samples": TextArray([sample.encode() for sample in samples.values()]),
-    }
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
 
 
 async def finish_requeued(
@@ -300,11 +285,11 @@ async def finish_requeued(
             "waits": IntegerArray([report.waited for report in reports]),
             "runs": IntegerArray([report.ran for report in reports]),
             "statuses": TextArray([report.status.encode() for report in reports]),
-            "errors": TextArray([_encoded(report.error) for report in reports]),
+            "errors": TextArray([encoded(report.error) for report in reports]),
             "failures": IntegerArray([report.failed for report in reports]),
             "losses": IntegerArray([report.lost for report in reports]),
             "delays": IntegerArray([report.delay // _MICROSECOND for report in reports]),
-            **_error_params(reports),
+            **error_params(reports),
         },
     )
     ((accepted, _),) = await cursor.fetchall()

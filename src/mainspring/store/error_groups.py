@@ -61,7 +61,7 @@ async def get(session: Session, tenant_id: TenantId, key: str) -> ErrorGroup | N
     rows = await fetch_all(session, _STATEMENTS["get_error_days"].sql, params)
     if not rows:
         return None
-    days, definitions, counts, firsts, lasts, samples, job_ids, news = zip(*rows, strict=True)
+    days, definitions, counts, firsts, lasts, samples, job_ids, are_new = zip(*rows, strict=True)
     newest = sorted({job_id for ids in job_ids for job_id in ids}, reverse=True)
     return ErrorGroup(
         key=key,
@@ -72,7 +72,7 @@ async def get(session: Session, tenant_id: TenantId, key: str) -> ErrorGroup | N
         last_at=max(lasts),
         definitions=sorted(set(definitions)),
         job_ids=[JobId(job_id) for job_id in newest[:MOST_JOBS]],
-        is_new=news[0],
+        is_new=are_new[0],
         days=[ErrorDay(*each) for each in zip(days, definitions, counts, strict=True)],
     )
 

@@ -56,6 +56,11 @@ Included = Literal["payload", "result"]
 Decider = Annotated[RequestContext, Depends(writing("approvals"))]
 
 
+SourceQuery = Annotated[Filter[Text] | None, Query(description="Only jobs that came from there.")]
+DefinitionQuery = Annotated[
+    Filter[Text] | None, Query(description="Only jobs of these definitions.")
+]
+QueueQuery = Annotated[Filter[Text] | None, Query(description="Only jobs in these queues.")]
 ScheduleQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these schedules.")]
 SlotQuery = Annotated[InstantIn | None, Query(description="Only jobs of this slot.")]
 TriggerQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these triggers.")]
@@ -69,9 +74,7 @@ WorkerQuery = Annotated[
     Filter[IdIn] | None, Query(description="Only jobs that one of these workers is running.")
 ]
 VersionQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these versions.")]
-KeyQuery = Annotated[
-    Filter[Text] | None, Query(description="Only jobs whose last error is in one of these groups.")
-]
+KeyQuery = Annotated[Filter[Text] | None, Query(description="Only jobs with these error keys.")]
 
 
 class JobQuery:
@@ -82,15 +85,9 @@ class JobQuery:
         state: Annotated[
             Filter[JobState] | None, Query(description="Only jobs in one of these states.")
         ] = None,
-        source: Annotated[
-            Filter[Text] | None, Query(description="Only jobs that came from there.")
-        ] = None,
-        definition: Annotated[
-            Filter[Text] | None, Query(description="Only jobs of these definitions.")
-        ] = None,
-        queue: Annotated[
-            Filter[Text] | None, Query(description="Only jobs in these queues.")
-        ] = None,
+        source: SourceQuery = None,
+        definition: DefinitionQuery = None,
+        queue: QueueQuery = None,
         tag: Annotated[
             Filter[Text] | None, Query(description="Only jobs that have one of these tags.")
         ] = None,

@@ -36,7 +36,7 @@ MainspringError
 │   ├── JobNotFound
 │   ├── ScheduleNotFound
 │   ├── LimitNotFound
-│   ├── ErrorGroupNotFound     no attempt has failed with the error key
+│   ├── ErrorGroupNotFound     nothing has failed with the key; in errors.error_groups
 │   ├── ApprovalNotFound       the job never asked for approval
 │   ├── FlowNotFound
 │   ├── EventNotFound
@@ -326,16 +326,6 @@ class LimitNotFound(NotFoundError):
     def __init__(self, name: str, suggestion: str | None = None) -> None:
         super().__init__(f"there is no limit {name!r}{hint(suggestion)}")
         self.name, self.suggestion = name, suggestion
-
-
-class ErrorGroupNotFound(NotFoundError):
-    """No attempt of the tenant has failed with this error key in the last 90 days."""
-
-    code = "error_group_not_found"
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"there is no error {key!r}; list errors with `mainspring errors list`")
-        self.key = key
 
 
 class ApprovalNotFound(NotFoundError):

@@ -28,7 +28,7 @@ OTHER_KEY = "~other"
 SAMPLE_LENGTH = 200
 
 # The line is normalized before it is cut, so that a long value does not move the cut.
-_LONGEST_LINE = 2000
+_LONGEST_LINE = 1000
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = '\n  File "'
 _TYPE = re.compile(r"([A-Za-z_][\w.]*)(?:: |:?$)")

@@ -63,8 +63,8 @@ class Cleanup:
 
     async def _pass_figures(self) -> float:
         await self._connection.try_once(tallies.fold)
-        while await self._connection.try_once(error_groups.fold):
-            pass
+        if await self._connection.try_once(error_groups.fold):
+            return 0.0
         return _FIGURES_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_history(self) -> float:
