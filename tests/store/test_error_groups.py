@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from mainspring.db.connect import connect
 from mainspring.domain.error_groups import KEPT_DAYS, MOST_JOBS, UNSEEN_DAYS
@@ -208,7 +209,7 @@ def test_an_error_is_new_if_it_was_not_seen_for_so_long(
 def test_the_tags_of_a_group_are_bounded(connection: psycopg.Connection):
     lists = [[f"t{number:02}", "same"] for number in range(30)]
     ((tags,),) = connection.execute(
-        "select mainspring.tags_of(%s::jsonb)", (psycopg.types.json.Jsonb(lists),)
+        "select mainspring.tags_of(%s::jsonb)", (Jsonb(lists),)
     ).fetchall()
 
     assert len(tags) == 20

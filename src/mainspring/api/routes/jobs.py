@@ -57,9 +57,7 @@ Decider = Annotated[RequestContext, Depends(writing("approvals"))]
 
 
 SourceQuery = Annotated[Filter[Text] | None, Query(description="Only jobs that came from there.")]
-DefinitionQuery = Annotated[
-    Filter[Text] | None, Query(description="Only jobs of these definitions.")
-]
+JobKindQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these definitions.")]
 QueueQuery = Annotated[Filter[Text] | None, Query(description="Only jobs in these queues.")]
 ScheduleQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these schedules.")]
 SlotQuery = Annotated[InstantIn | None, Query(description="Only jobs of this slot.")]
@@ -86,7 +84,7 @@ class JobQuery:
             Filter[JobState] | None, Query(description="Only jobs in one of these states.")
         ] = None,
         source: SourceQuery = None,
-        definition: DefinitionQuery = None,
+        definition: JobKindQuery = None,
         queue: QueueQuery = None,
         tag: Annotated[
             Filter[Text] | None, Query(description="Only jobs that have one of these tags.")
