@@ -110,6 +110,11 @@ SECTIONS: Final = (
         "app.definitions DefinitionState domain.definitions:Definition domain.types:Kind",
     ),
     Section(
+        "Errors of jobs",
+        "See the guide to [errors](../guides/errors.md).",
+        "app.errors domain.error_groups:ErrorGroup domain.error_groups:ErrorDay",
+    ),
+    Section(
         "Limits",
         "See the guide to [limits](../guides/limits.md).",
         "app.limits LimitState domain.limits:Limit domain.limits:Rate",

@@ -49,6 +49,8 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("PUT", "/retention"): OA,
     ("DELETE", "/retention"): OA,
     ("GET", "/retention/preview"): OA,
+    ("GET", "/errors"): OAV,
+    ("GET", "/errors/{name}"): OAV,
     ("GET", "/schedules"): OAMV,
     ("POST", "/schedules"): OA,
     ("GET", "/schedules/{name}"): OAMV,

@@ -31,6 +31,9 @@ FAILURES: dict[str, Any] = {
     "failures": [1] * 10,
     "statuses": ["failed"] * 10,
     "losses": [0] * 10,
+    "error_keys": ["0123456789ab"] * 10,
+    "known_keys": ["0123456789ab"],
+    "samples": ["broke"],
 }
 LANES: dict[str, Any] = {
     "queues": ["a"] * 2,

@@ -8,8 +8,10 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from mainspring.domain.jobs.error_keys import LOST_WORKER, summarize
+from mainspring.domain.jobs.options import EnqueueOptions
 from mainspring.domain.types import AttemptStatus, JobState, WorkerId
-from mainspring.store import attempts, jobs
+from mainspring.store import attempts, jobs, recovery
 from mainspring.store.attempts import ClaimedRow, Ending, Report, Return, Successes
 from tests.support.queue_driver import QueueDriver
 
@@ -247,3 +249,90 @@ def test_many_finish_in_one_statement(queue):
 
     assert all(job["result"] == job["payload"] for job in rows(queue, "jobs_history"))
     assert len(rows(queue, "attempts")) == 20
+
+
+# Errors
+
+
+def failures(queue: QueueDriver) -> list[tuple[Any, ...]]:
+    return queue.execute(
+        "select tenant_id, queue, definition, sample, count, job_ids, tags, error_key"
+        " from mainspring.failures order by count desc"
+    )
+
+
+@pytest.fixture
+def seven(queue: QueueDriver) -> tuple[WorkerId, list[ClaimedRow]]:
+    """A worker and seven jobs that it has claimed."""
+    for number in range(7):
+        options = EnqueueOptions(tags=("eu",) if number else ())
+        queue.call(jobs.enqueue("build", f'{{"n": {number}}}', options))
+    worker_id = queue.register()
+    return worker_id, sorted(queue.claim(worker_id, 10))
+
+
+def ending(row: ClaimedRow, error: str, status: AttemptStatus = AttemptStatus.FAILED) -> Ending:
+    terms: dict[str, Any] = {"status": status, "error": error, "failed": 1}
+    return Ending(row.job_id, row.fence, WAITED, RAN, state=JobState.FAILED, **terms)
+
+
+def test_the_failures_of_a_batch_are_noted_once_for_each_error(queue, seven):
+    worker_id, claimed = seven
+    reports = [ending(row, f"ValueError: no {row.job_id}") for row in claimed[:6]]
+    reports.append(ending(claimed[6], "KeyError: no"))
+
+    queue.run(attempts.finish_ended(queue.connection, worker_id, reports))
+
+    many, one = failures(queue)
+    key = summarize("ValueError: no 1").key
+    newest = [row.job_id for row in claimed[5:0:-1]]
+    assert many[:3] == ("default", "a", "build")
+    assert many[3].startswith("ValueError: no ")
+    assert many[4:] == (6, newest, ["eu"], key)
+    other = summarize("KeyError: no").key
+    assert one[3:] == ("KeyError: no", 1, [claimed[6].job_id], ["eu"], other)
+    counted = "select error_key, count(*) from mainspring.attempts group by 1 order by 2"
+    assert queue.execute(counted) == [(other, 1), (key, 6)]
+
+
+def test_only_failures_are_noted_and_only_those_that_are_accepted(queue, seven):
+    worker_id, claimed = seven
+    late = claimed[0]._replace(fence=claimed[0].fence - 1)
+    canceled = ending(claimed[1], "stopped", AttemptStatus.CANCELED)
+    terms: dict[str, Any] = {"failed": 0, "delay": timedelta(0)}
+    snoozed = Return(
+        claimed[2].job_id, claimed[2].fence, 1, 1, status=AttemptStatus.SNOOZED, error="x", **terms
+    )
+    again = Return(
+        claimed[3].job_id, claimed[3].fence, 1, 1, status=AttemptStatus.TIMEOUT, error="y", **terms
+    )
+
+    queue.run(attempts.finish_ended(queue.connection, worker_id, [ending(late, "z"), canceled]))
+    queue.run(attempts.finish_requeued(queue.connection, worker_id, [snoozed, again]))
+
+    ((*_, sample, count, job_ids, _tags, _key),) = failures(queue)
+    assert (sample, count, job_ids) == ("y", 1, [claimed[3].job_id])
+
+
+def test_an_only_run_that_a_worker_leaves_is_noted(queue, seven):
+    _, claimed = seven
+    queue.execute("update mainspring.jobs set delivery = 'at_most_once', begun_fence = fence")
+
+    queue.execute(f"select mainspring.end_spent_jobs(array[{claimed[1].job_id}], false)")
+
+    ((*_, sample, count, job_ids, _tags, key),) = failures(queue)
+    assert sample.endswith("left before the job was done")
+    assert (count, job_ids, key) == (1, [claimed[1].job_id], summarize(LOST_WORKER).key)
+
+
+def test_jobs_of_a_worker_that_is_gone_are_noted(queue, seven):
+    worker_id, claimed = seven
+    queue.execute("update mainspring.workers set expires_at = now() - interval '1 second'")
+
+    queue.run(recovery.recover(queue.connection, max_losses=3, jitter=timedelta(0)))
+
+    ((*_, sample, count, job_ids, tags, key),) = failures(queue)
+    assert f"worker {worker_id}" in sample
+    assert (count, tags, key) == (7, ["eu"], summarize(LOST_WORKER).key)
+    assert job_ids == [row.job_id for row in claimed[:1:-1]]
+    assert queue.execute("select distinct error_key from mainspring.attempts") == [(key,)]

@@ -65,6 +65,13 @@ async def record(ctx: Context, number: int) -> int:
     return number
 
 
+@app.job(max_attempts=2, backoff=AT_ONCE)
+async def fail_in_one_of_two_ways(number: int) -> None:
+    if number % 2:
+        raise LookupError(f"no number {number} in '/srv/{number}'")
+    raise ValueError(f"the number {number} is even")
+
+
 @app.job
 async def record_beside(ctx: Context, number: int, workers: int) -> int:
     """Holds its place until so many processes have run one, so that each gets its share."""

@@ -64,6 +64,7 @@ CLEAN = (
     "delete from mainspring.jobs",
     "delete from mainspring.jobs_history",
     "delete from mainspring.attempts",
+    "delete from mainspring.failures",
     "delete from mainspring.enqueue_keys",
     "delete from mainspring.workers",
     "delete from mainspring.changes",

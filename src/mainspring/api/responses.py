@@ -117,7 +117,11 @@ def read_cursor(text: str | None, kind: type[Row]) -> Row | None:
         value = None
     if type(value) is kind and _could_be_ours(value):
         return value
-    raise InvalidOption("cursor", _STRANGE_CURSOR)
+    raise invalid_cursor()
+
+
+def invalid_cursor() -> InvalidOption:
+    return InvalidOption("cursor", _STRANGE_CURSOR)
 
 
 def place(name: str, tenant_id: str) -> list[str]:
@@ -133,7 +137,7 @@ def read_place(text: str | None) -> tuple[str | None, str | None]:
         case [str(name), str(tenant_id)] if "\x00" not in name + tenant_id:
             return name, tenant_id
         case _:
-            raise InvalidOption("cursor", _STRANGE_CURSOR)
+            raise invalid_cursor()
 
 
 def numbered_place(name: str, number: int) -> list[str]:
@@ -147,7 +151,7 @@ def read_numbered_place(text: str | None, after: str | None) -> tuple[str | None
     if number is None:
         return after, None
     if not number.isascii() or not number.isdigit() or not _could_be_ours(int(number[:20])):
-        raise InvalidOption("cursor", _STRANGE_CURSOR)
+        raise invalid_cursor()
     return name, int(number)
 
 

@@ -38,6 +38,7 @@ class Jobs(Namespace):
         source: Several[str] = None,
         tag: Several[str] = None,
         error: Several[str] = None,
+        error_key: Several[str] = None,
         created_by: Several[str] = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
@@ -61,6 +62,7 @@ class Jobs(Namespace):
             source=source,
             tag=tag,
             error=error,
+            error_key=error_key,
             created_by=created_by,
             created_after=created_after,
             created_before=created_before,
@@ -74,16 +76,13 @@ class Jobs(Namespace):
             definition_version=definition_version,
         )
         jobs: Found = []
+        tenant = TenantId(tenant_id)
         following = None if before is None else JobId(ids.number("before", before))
         while len(jobs) < limit:
             some, following = await services.list_jobs(
-                self._app.database,
-                TenantId(tenant_id),
-                asked,
-                before=following,
-                limit=limit - len(jobs),
+                self._app.database, tenant, asked, before=following, limit=limit - len(jobs)
             )
-            jobs += await services.load_jobs(self._app.database, TenantId(tenant_id), some)
+            jobs += await services.load_jobs(self._app.database, tenant, some)
             if following is None:
                 break
         return jobs

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from mainspring.app.approvals import Approvals
     from mainspring.app.definitions import Definitions
     from mainspring.app.doctor import Doctor
+    from mainspring.app.errors import Errors
     from mainspring.app.events import Events
     from mainspring.app.figures import Figures
     from mainspring.app.flows import Flows
@@ -28,6 +29,7 @@ class Namespaces(App):
     approvals: "Approvals"
     definitions: "Definitions"
     doctor: "Doctor"
+    errors: "Errors"
     events: "Events"
     figures: "Figures"
     flows: "Flows"

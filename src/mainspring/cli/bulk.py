@@ -14,6 +14,7 @@ from mainspring.cli.options import (
     EventFilter,
     FlowFilter,
     Instant,
+    KeyFilter,
     ParentFilter,
     QueueFilter,
     ScheduleFilter,
@@ -46,6 +47,7 @@ def bulk(
     source: SourceFilter = None,
     tag: TagFilter = None,
     error: ErrorFilter = None,
+    error_key: KeyFilter = None,
     created_after: Instant = None,
     created_before: Instant = None,
     created_by: CreatorFilter = None,
@@ -72,6 +74,7 @@ def bulk(
         "source": source,
         "tag": tag,
         "error": error,
+        "error_key": error_key,
         "created_after": utc(created_after),
         "created_before": utc(created_before),
         "created_by": created_by,
@@ -92,7 +95,10 @@ def bulk(
         confirm(f"{str(action).capitalize()} {_jobs(counted)}?", is_sure=False)
     if reason:
         asked["reason"] = reason
-    started = client.jobs.bulk(action, **asked)
+    _follow(client, out, client.jobs.bulk(action, **asked), watch=watch)
+
+
+def _follow(client: Client, out: Out, started: BulkModel, *, watch: bool) -> None:
     out.say(started, _started(started))
     if watch and started.job_id:
         watch_job(client, JobId(started.job_id))

@@ -80,6 +80,8 @@ def _facts(job: JobModel | WatchedJobModel) -> list[tuple[str, Text | str]]:
         facts.append(("result", Text(orjson.dumps(job.result).decode())))
     if job.last_error and job.state is not JobState.SUCCEEDED:
         facts.append(("error", Text(job.last_error.partition("\n")[0])))
+    if job.error_key:
+        facts.append(("error key", job.error_key))
     return facts
 
 
@@ -117,6 +119,7 @@ def _attempt_lines(attempt: AttemptModel) -> list[Text]:
     lasted = took(attempt.started_at, attempt.finished_at)
     facts = [str(attempt.state), f"worker {attempt.worker}"]
     facts += [] if attempt.exit_code is None else [f"exit code {attempt.exit_code}"]
+    facts += [] if attempt.error_key is None else [f"error {attempt.error_key}"]
     facts += [ago(attempt.started_at), "-" if lasted is None else span(lasted)]
     lines = [Text(f"attempt {attempt.number}: {', '.join(facts)}", style="dim")]
     if attempt.late_report:

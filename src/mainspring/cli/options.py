@@ -58,6 +58,10 @@ ErrorFilter = Annotated[
     list[str] | None,
     typer.Option("--error", help="Only jobs whose error contains this text; repeatable."),
 ]
+KeyFilter = Annotated[
+    list[str] | None,
+    typer.Option("--error-key", help="Only jobs whose last error has this key; repeatable."),
+]
 CreatorFilter = Annotated[
     list[str] | None,
     typer.Option("--created-by", help="Only jobs enqueued by this user or token; repeatable."),

@@ -2651,6 +2651,8 @@ begin
     delete from mainspring.changes where tenant_id = tenant;
     delete from mainspring.depths where tenant_id = tenant;
     delete from mainspring.figures where tenant_id = tenant;
+    delete from mainspring.error_days where tenant_id = tenant;
+    delete from mainspring.failures where tenant_id = tenant;
     delete from mainspring.lane_floors where tenant_id = tenant;
     delete from mainspring.tenants where tenant_id = tenant;
 end
@@ -2868,9 +2870,14 @@ begin
         values (ended.tenant_id, ended.queue, ended.definition, 'ended', 'dead_letter', 'lost', 1);
         if not is_worker_dead then
             insert into mainspring.attempts
-                (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+                (job_id, fence, worker_id, started_at, finished_at, number, status, error,
+                 error_key)
             values (ended.job_id, ended.fence, ended.worker_id, ended.started_at, now(),
-                    ended.attempt, 'lost', reason);
+                    ended.attempt, 'lost', reason, mainspring.lost_worker_key());
+            insert into mainspring.failures
+                (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
+            values (ended.tenant_id, ended.queue, ended.definition, mainspring.lost_worker_key(),
+                    reason, 1, array[ended.job_id], ended.tags);
         end if;
         if ended.limit_name is not null then
             perform mainspring.notify_limit(ended.limit_name, ended.limit_key, ended.tenant_id);
@@ -3319,6 +3326,25 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.has_error_key(filter jsonb, job_id bigint, state mainspring.job_state, attempt integer, created_at timestamp with time zone, finished_at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+#variable_conflict use_column
+begin
+    return state <> 'canceled' and attempt > 0 and coalesce(filter -> 'error_key' ? (
+        select past.error_key from mainspring.attempt_status as past
+         where past.job_id = has_error_key.job_id and past.error_key is not null
+           and past.finished_at >= has_error_key.created_at - interval '1 minute'
+           and past.finished_at
+               <= coalesce(has_error_key.finished_at, now()) + interval '1 minute'
+         order by past.number desc, past.finished_at desc limit 1), false);
+end
+$$;
+
+CREATE FUNCTION mainspring.error_matches(filter jsonb, job_id bigint, state mainspring.job_state, attempt integer, created_at timestamp with time zone, finished_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (((filter -> 'error_key'::text) IS NULL) OR mainspring.has_error_key(filter, job_id, state, attempt, created_at, finished_at));
+
 CREATE FUNCTION mainspring.event_matches(pattern text, name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((pattern = ANY (ARRAY['*'::text, name])) OR (("right"(pattern, 2) = '.*'::text) AND starts_with(name, "left"(pattern, '-1'::integer))));
@@ -3549,6 +3575,63 @@ begin
     return '00000000-0000-0000-0000-000000000000';
 end
 $_$;
+
+CREATE FUNCTION mainspring.fold_failures(most integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+    folded integer;
+begin
+    if not pg_try_advisory_xact_lock(hashtext('mainspring.failures')) then
+        return 0;
+    end if;
+    with taken as (
+        delete from mainspring.failures as failure
+         where failure.ctid = any (array(
+            select old.ctid from mainspring.failures as old limit fold_failures.most
+               for update skip locked))
+        returning mainspring.day_of(failure.at) as day, failure.*
+    ), keyed as (
+        select day, tenant_id, definition, error_key, sum(count) as failed from taken
+         group by day, tenant_id, definition, error_key
+    ), known as (
+        select day, tenant_id, definition,
+               array_agg(error_key) filter (where error_key <> '~other') as error_keys
+          from mainspring.error_days as kept
+         where (day, tenant_id, definition) in (select day, tenant_id, definition from keyed)
+         group by day, tenant_id, definition
+    ), placed as (
+        select keyed.*, case when spot <= mainspring.most_error_groups() then error_key
+                             else '~other' end as group_key
+          from (select keyed.*, case when not is_known then cardinality(error_keys) + row_number()
+                           over (partition by day, tenant_id, definition, is_known
+                                 order by failed desc, error_key) else 0 end as spot
+                  from (select keyed.*, coalesce(error_keys, '{}') as error_keys,
+                               coalesce(error_key = any (error_keys), false) as is_known
+                          from keyed left join known using (day, tenant_id, definition)) as keyed
+               ) as keyed
+    ), added as (
+        insert into mainspring.error_days as kept
+            (day, tenant_id, definition, error_key, count, first_at, last_at, sample, job_ids)
+        select day, tenant_id, definition, group_key, sum(count), min(at), max(at),
+               (array_agg(sample order by at desc))[1],
+               mainspring.newest_jobs(string_agg(array_to_string(job_ids, ','), ','))
+          from taken join placed using (day, tenant_id, definition, error_key)
+         group by day, tenant_id, definition, group_key
+        on conflict (day, tenant_id, definition, error_key) do update
+            set count = kept.count + excluded.count,
+                first_at = least(kept.first_at, excluded.first_at),
+                last_at = greatest(kept.last_at, excluded.last_at),
+                sample = case when excluded.last_at >= kept.last_at then excluded.sample
+                              else kept.sample end,
+                job_ids = mainspring.newest_jobs(array_to_string(
+                    kept.job_ids || excluded.job_ids, ','))
+    )
+    select count(*) into folded from taken;
+    return folded;
+end
+$$;
 
 CREATE FUNCTION mainspring.forget_schedule() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -4462,6 +4545,10 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.lost_worker_key() RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN '4eef111bb3bc'::text;
+
 CREATE FUNCTION mainspring.max_payload_bytes() RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -4565,6 +4652,10 @@ $$;
 CREATE FUNCTION mainspring.most_dependencies() RETURNS integer
     LANGUAGE sql IMMUTABLE
     RETURN 50000;
+
+CREATE FUNCTION mainspring.most_error_groups() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 200;
 
 CREATE FUNCTION mainspring.most_flow_bytes() RETURNS integer
     LANGUAGE sql IMMUTABLE
@@ -4744,6 +4835,10 @@ begin
     return asked;
 end
 $$;
+
+CREATE FUNCTION mainspring.newest_jobs(lists text) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE
+    RETURN ARRAY(SELECT DISTINCT job_id.job_id FROM unnest((string_to_array(newest_jobs.lists, ','::text))::bigint[]) job_id(job_id) ORDER BY job_id.job_id DESC LIMIT 5);
 
 CREATE FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) RETURNS void
     LANGUAGE plpgsql
@@ -6357,7 +6452,6 @@ CREATE FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[]
     AS $$
 #variable_conflict use_column
 declare
-    -- One creator has an index; those of several are found among all.
     creators jsonb := asked -> 'created_by';
     creator text := case when jsonb_typeof(creators) = 'string'
                               and creators #>> '{}' not like 'system:%' then creators #>> '{}' end;
@@ -6368,13 +6462,13 @@ begin
     with walked as materialized (
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
-               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version, attempt
           from mainspring.walk_live(creator, behind, up_to, most_seen) as job
          where section = 'live'
         union all
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
-               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version, attempt
           from mainspring.walk_ended(
                    seek_jobs.tenant, of_state, creator, behind, up_to, most_seen) as job
          where section <> 'live'
@@ -6386,6 +6480,8 @@ begin
                asked, job.state, job.queue, job.definition,
                coalesce(job.source, mainspring.source_of(job.schedule_id, job.created_by)),
                job.tags, job.created_at, job.last_error)
+           and mainspring.error_matches(
+               asked, job.job_id, job.state, job.attempt, job.created_at, job.finished_at)
            and mainspring.origin_matches(
                asked, mainspring.creator_of(job.created_by, job.schedule_id, job.origin),
                case when asked ? 'schedule'
@@ -6399,8 +6495,7 @@ begin
     )
     select coalesce((select array_agg(job_id order by job_id) from matching), '{}'), count(*),
            max(job_id)
-      into job_ids, seen, last_seen
-      from walked;
+      into job_ids, seen, last_seen from walked;
     edge := case when cardinality(job_ids) = most_found then job_ids[most_found]
                  when seen = most_seen then last_seen end;
 end
@@ -6979,6 +7074,17 @@ with recursive reached (id) as (
      where key.contype = 'f' and key.confdeltype in ('c', 'n', 'd')
 )
 select id::regclass from reached
+$$;
+
+CREATE FUNCTION mainspring.tags_of(lists jsonb) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    return case when lists is not null then array(
+        select distinct tag from jsonb_array_elements(lists) as list,
+               lateral jsonb_array_elements_text(list) as tag
+         order by tag limit 20) end;
+end
 $$;
 
 CREATE FUNCTION mainspring.take_back_places() RETURNS boolean
@@ -7793,6 +7899,22 @@ CREATE FUNCTION mainspring.zones_of_abbreviation(name text) RETURNS text[]
     LANGUAGE sql IMMUTABLE
     RETURN (SELECT string_to_array(known.zones, ' '::text) AS string_to_array FROM (VALUES ('ACST'::text,'Australia/Adelaide'::text), ('AEDT'::text,'Australia/Sydney'::text), ('AEST'::text,'Australia/Sydney Australia/Brisbane'::text), ('AST'::text,'America/Halifax Asia/Riyadh'::text), ('AWST'::text,'Australia/Perth'::text), ('BRT'::text,'America/Sao_Paulo'::text), ('BST'::text,'Europe/London Asia/Dhaka'::text), ('CDT'::text,'America/Chicago'::text), ('CEST'::text,'Europe/Berlin Europe/Paris'::text), ('CST'::text,'America/Chicago Asia/Shanghai'::text), ('EDT'::text,'America/New_York'::text), ('EEST'::text,'Europe/Helsinki Europe/Athens'::text), ('IST'::text,'Asia/Kolkata Europe/Dublin Asia/Jerusalem'::text), ('JST'::text,'Asia/Tokyo'::text), ('KST'::text,'Asia/Seoul'::text), ('MDT'::text,'America/Denver'::text), ('MSK'::text,'Europe/Moscow'::text), ('NZDT'::text,'Pacific/Auckland'::text), ('NZST'::text,'Pacific/Auckland'::text), ('PDT'::text,'America/Los_Angeles'::text), ('PST'::text,'America/Los_Angeles Asia/Manila'::text), ('SAST'::text,'Africa/Johannesburg'::text), ('SGT'::text,'Asia/Singapore'::text), ('WEST'::text,'Europe/Lisbon'::text)) known(name, zones) WHERE (known.name = upper(zones_of_abbreviation.name)));
 
+CREATE TABLE mainspring.attempts (
+    job_id bigint NOT NULL,
+    fence bigint NOT NULL,
+    worker_id bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL,
+    late_report_at timestamp with time zone,
+    number integer NOT NULL,
+    status mainspring.attempt_outcome NOT NULL,
+    late_report mainspring.attempt_outcome,
+    error text,
+    error_key text COLLATE pg_catalog."C",
+    CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
+)
+PARTITION BY RANGE (finished_at);
+
 CREATE TABLE mainspring.flow_jobs (
     flow_id bigint NOT NULL,
     job_id bigint NOT NULL,
@@ -7876,7 +7998,15 @@ CREATE VIEW mainspring.all_jobs AS
         UNION
          SELECT (substr(job.created_by, 5))::bigint AS substr
           WHERE (job.created_by ~ '^job:[0-9]{1,18}$'::text)
-  ORDER BY 1) AS parent_ids
+  ORDER BY 1) AS parent_ids,
+        CASE
+            WHEN ((state <> 'canceled'::mainspring.job_state) AND (attempt > 0)) THEN ( SELECT past.error_key
+               FROM mainspring.attempts past
+              WHERE ((past.job_id = job.job_id) AND (past.error_key IS NOT NULL) AND (past.finished_at >= (job.created_at - '00:01:00'::interval)) AND (past.finished_at <= (COALESCE(job.finished_at, now()) + '00:01:00'::interval)))
+              ORDER BY past.number DESC, past.finished_at DESC
+             LIMIT 1)
+            ELSE NULL::text
+        END AS error_key
    FROM ( SELECT jobs.job_id,
             jobs.tenant_id,
             jobs.definition,
@@ -7979,21 +8109,6 @@ CREATE VIEW mainspring.approval_status AS
      JOIN mainspring.all_jobs job USING (job_id))
   WHERE (mainspring.is_visible(approval.tenant_id) AND (mainspring.is_own(job.created_by) OR (approval.approvers && (NULLIF(current_setting('mainspring.approver'::text, true), ''::text))::text[])));
 
-CREATE TABLE mainspring.attempts (
-    job_id bigint NOT NULL,
-    fence bigint NOT NULL,
-    worker_id bigint NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone DEFAULT now() NOT NULL,
-    late_report_at timestamp with time zone,
-    number integer NOT NULL,
-    status mainspring.attempt_outcome NOT NULL,
-    late_report mainspring.attempt_outcome,
-    error text,
-    CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
-)
-PARTITION BY RANGE (finished_at);
-
 CREATE VIEW mainspring.job_status AS
  SELECT job_id,
     tenant_id,
@@ -8033,7 +8148,8 @@ CREATE VIEW mainspring.job_status AS
     trigger,
     event_id,
     flow_id,
-    parent_ids
+    parent_ids,
+    error_key
    FROM mainspring.all_jobs
   WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(creator));
 
@@ -8061,7 +8177,8 @@ CREATE VIEW mainspring.attempt_status AS
     output.stdout_tail,
     output.stderr_tail,
     attempt.late_report,
-    attempt.late_report_at
+    attempt.late_report_at,
+    attempt.error_key
    FROM ((mainspring.attempts attempt
      LEFT JOIN mainspring.workers worker USING (worker_id))
      LEFT JOIN mainspring.outputs output USING (job_id, fence))
@@ -8081,7 +8198,8 @@ UNION ALL
     output.stdout_tail,
     output.stderr_tail,
     NULL::mainspring.attempt_outcome AS late_report,
-    NULL::timestamp with time zone AS late_report_at
+    NULL::timestamp with time zone AS late_report_at,
+    NULL::text AS error_key
    FROM ((mainspring.jobs job
      LEFT JOIN mainspring.workers worker USING (worker_id))
      LEFT JOIN mainspring.outputs output USING (job_id, fence))
@@ -8098,6 +8216,7 @@ CREATE TABLE mainspring.attempts_default (
     status mainspring.attempt_outcome CONSTRAINT attempts_status_not_null NOT NULL,
     late_report mainspring.attempt_outcome,
     error text,
+    error_key text COLLATE pg_catalog."C",
     CONSTRAINT attempts_status_check CHECK ((status <> 'running'::mainspring.attempt_outcome))
 );
 
@@ -8209,6 +8328,36 @@ CREATE VIEW mainspring.dispatch_status AS
      JOIN mainspring.events event USING (event_id))
   WHERE mainspring.is_visible(event.tenant_id);
 
+CREATE TABLE mainspring.error_days (
+    day date NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    error_key text NOT NULL COLLATE pg_catalog."C",
+    count bigint NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    sample text NOT NULL,
+    job_ids bigint[] NOT NULL,
+    CONSTRAINT error_days_count_check CHECK ((count > 0))
+)
+WITH (fillfactor='70');
+
+CREATE VIEW mainspring.error_status AS
+ SELECT day,
+    tenant_id,
+    definition,
+    error_key,
+    count,
+    first_at,
+    last_at,
+    sample,
+    job_ids,
+    ((error_key <> '~other'::text) AND (NOT (EXISTS ( SELECT
+           FROM mainspring.error_days earlier
+          WHERE ((earlier.tenant_id = found.tenant_id) AND (earlier.error_key = found.error_key) AND ((earlier.day >= (found.day - 30)) AND (earlier.day <= (found.day - 1)))))))) AS is_new
+   FROM mainspring.error_days found
+  WHERE (mainspring.is_visible(tenant_id) AND mainspring.is_own(NULL::text));
+
 CREATE VIEW mainspring.event_status AS
  SELECT event.event_id,
     event.tenant_id,
@@ -8239,6 +8388,20 @@ CREATE VIEW mainspring.event_status AS
                   WHERE (dispatch.event_id = event.event_id)
                   ORDER BY dispatch.trigger_id, dispatch.replay DESC) newest) came
   WHERE mainspring.is_visible(event.tenant_id);
+
+CREATE TABLE mainspring.failures (
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    error_key text NOT NULL COLLATE pg_catalog."C",
+    sample text NOT NULL,
+    count integer NOT NULL,
+    job_ids bigint[] NOT NULL,
+    tags text[],
+    CONSTRAINT failures_count_check CHECK ((count > 0))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_cost_delay='0');
 
 CREATE SEQUENCE mainspring.fences
     START WITH 1
@@ -9159,6 +9322,9 @@ ALTER TABLE mainspring.enqueue_keys
 ALTER TABLE ONLY mainspring.enqueue_keys
     ADD CONSTRAINT enqueue_keys_pkey PRIMARY KEY (tenant_id, kind, key);
 
+ALTER TABLE ONLY mainspring.error_days
+    ADD CONSTRAINT error_days_pkey PRIMARY KEY (day, tenant_id, definition, error_key);
+
 ALTER TABLE ONLY mainspring.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (event_id);
 
@@ -9336,6 +9502,8 @@ CREATE INDEX dispatches_job ON mainspring.dispatches USING btree (job_id) WHERE 
 CREATE INDEX dispatches_trigger ON mainspring.dispatches USING btree (trigger_id, dispatched_at, event_id);
 
 CREATE INDEX enqueue_keys_expiry ON mainspring.enqueue_keys USING btree (expires_at);
+
+CREATE INDEX error_days_key ON mainspring.error_days USING btree (tenant_id, error_key, day);
 
 CREATE INDEX events_handled ON mainspring.events USING btree (handled_at) WHERE (handled_at IS NOT NULL);
 
@@ -9581,7 +9749,11 @@ ALTER TABLE mainspring.depths ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.enqueue_keys ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE mainspring.error_days ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE mainspring.events ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.failures ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.figures ENABLE ROW LEVEL SECURITY;
 
@@ -9611,7 +9783,11 @@ CREATE POLICY of_tenant ON mainspring.depths USING (mainspring.is_visible(tenant
 
 CREATE POLICY of_tenant ON mainspring.enqueue_keys USING (mainspring.is_visible(tenant_id));
 
+CREATE POLICY of_tenant ON mainspring.error_days USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(NULL::text)));
+
 CREATE POLICY of_tenant ON mainspring.events USING (mainspring.is_visible(tenant_id));
+
+CREATE POLICY of_tenant ON mainspring.failures USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(NULL::text)));
 
 CREATE POLICY of_tenant ON mainspring.figures USING (mainspring.is_visible(tenant_id));
 
@@ -9931,6 +10107,10 @@ REVOKE ALL ON FUNCTION mainspring.ensure_visible(tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.enter(digest bytea) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.has_error_key(filter jsonb, job_id bigint, state mainspring.job_state, attempt integer, created_at timestamp with time zone, finished_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.error_matches(filter jsonb, job_id bigint, state mainspring.job_state, attempt integer, created_at timestamp with time zone, finished_at timestamp with time zone) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.event_matches(pattern text, name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]) FROM PUBLIC;
@@ -9952,6 +10132,8 @@ REVOKE ALL ON FUNCTION mainspring.fired_slots(schedule_id bigint, slots timestam
 REVOKE ALL ON FUNCTION mainspring.first_wait(needs_approval boolean, has_parents boolean, is_behind_others boolean, due_at timestamp with time zone, limit_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.fitting_schema(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.fold_failures(most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.forget_schedule() FROM PUBLIC;
 
@@ -10073,6 +10255,8 @@ REVOKE ALL ON FUNCTION mainspring.longest_text() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.look(most_keys integer, most_changes integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.lost_worker_key() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.max_payload_bytes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.may_fire(schedule mainspring.schedules) FROM PUBLIC;
@@ -10086,6 +10270,8 @@ REVOKE ALL ON FUNCTION mainspring.merged_depths(depths_now mainspring.depths[]) 
 REVOKE ALL ON FUNCTION mainspring.missing_app_grants(app name) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_dependencies() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.most_error_groups() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.most_flow_bytes() FROM PUBLIC;
 
@@ -10104,6 +10290,8 @@ REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.needs_look(schedule mainspring.schedules, force boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean, is_behind_others boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.newest_jobs(lists text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
 
@@ -10322,6 +10510,8 @@ REVOKE ALL ON FUNCTION mainspring.summed_buckets(buckets bigint[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.switch_clocks() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.tables_of_delete(pruned regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.tags_of(lists jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.take_back_places() FROM PUBLIC;
 

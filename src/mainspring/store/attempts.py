@@ -13,6 +13,7 @@ from mainspring.db.sessions import Session
 from mainspring.db.statements import load
 from mainspring.domain.claiming.lanes import Lane, ReadyLane, Span
 from mainspring.domain.types import AttemptStatus, Fence, JobId, JobState, WaitsFor, WorkerId
+from mainspring.store.rows.errors import encoded, error_params
 
 _STATEMENTS = load("attempts")
 _DISCOVER = _STATEMENTS["discover"].sql
@@ -263,14 +264,11 @@ async def finish_ended(
             "losses": [report.lost for report in reports],
             "results": TextArray([report.result for report in reports]),
             "progress": TextArray([report.progress for report in reports]),
+            **error_params(reports),
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
     return _finished(await cursor.fetchall(), leases)
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
 
 
 async def finish_requeued(
@@ -287,10 +285,11 @@ async def finish_requeued(
             "waits": IntegerArray([report.waited for report in reports]),
             "runs": IntegerArray([report.ran for report in reports]),
             "statuses": TextArray([report.status.encode() for report in reports]),
-            "errors": TextArray([_encoded(report.error) for report in reports]),
+            "errors": TextArray([encoded(report.error) for report in reports]),
             "failures": IntegerArray([report.failed for report in reports]),
             "losses": IntegerArray([report.lost for report in reports]),
             "delays": IntegerArray([report.delay // _MICROSECOND for report in reports]),
+            **error_params(reports),
         },
     )
     ((accepted, _),) = await cursor.fetchall()

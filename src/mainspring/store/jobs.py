@@ -217,7 +217,7 @@ async def _related_rows(
 
 
 async def with_relations(session: Session, found: Sequence[JobSummary]) -> list[JobSummary]:
-    """The jobs of a list with their events, flows and parents."""
+    """The jobs of a list with their events, flows, parents and error keys."""
     if not found:
         return []
     params = {"job_ids": IntegerArray([job.id for job in found])}
@@ -228,7 +228,8 @@ async def with_relations(session: Session, found: Sequence[JobSummary]) -> list[
 
 def _related(job: JobSummary, row: Mapping[str, Any]) -> JobSummary:
     parents = tuple(row["parent_ids"])
-    return replace(job, event_id=row["event_id"], flow_id=row["flow_id"], parent_ids=parents)
+    facts = {name: row[name] for name in ("event_id", "flow_id", "error_key")}
+    return replace(job, **facts, parent_ids=parents)
 
 
 async def load_jobs(
@@ -309,4 +310,5 @@ def _attempt(row: Mapping[str, Any]) -> Attempt:
         stdout_tail=row["stdout_tail"],
         stderr_tail=row["stderr_tail"],
         late_report_at=row["late_report_at"],
+        error_key=row["error_key"],
     )

@@ -15,6 +15,10 @@ ELSEWHERE = {
     "connection: header of a request": f"{_CONNECTIONS}::"
     "test_headers_that_never_end_end_the_connection",
     "connections": f"{_CONNECTIONS}::test_too_many_connections_of_one_address_are_refused",
+    "error: groups of a definition on a day": "tests/store/test_error_groups.py::"
+    "test_a_definition_has_so_many_groups_a_day",
+    "error: line shown of a group": "tests/domain/jobs/test_error_keys.py::"
+    "test_any_text_has_a_key_and_a_sample_of_one_line",
     "error: message of an exception": "tests/runtime/worker/test_failures.py::"
     "test_an_endless_message_is_cut",
     "error: stored text": "tests/domain/jobs/test_outcomes.py::test_longer_text_loses_its_middle",

@@ -77,6 +77,9 @@ class JobFacts(Answer):
         description="The worker that runs it; of a single job that has ended, that ran it last."
     )
     definition_version: int
+    error_key: str | None = Field(
+        description="Group of the last error, as in /errors; null if no attempt failed."
+    )
 
     @classmethod
     def of(cls, job: JobSummary) -> Self:
@@ -155,6 +158,7 @@ class AttemptModel(Answer):
     exit_code: int | None
     stdout_tail: str | None
     stderr_tail: str | None
+    error_key: str | None = Field(description="Group of the error, as in /errors.")
 
     @classmethod
     def of(cls, attempt: Attempt) -> "AttemptModel":

@@ -40,6 +40,7 @@ class FilterIn(Body):
     )
     worker_id: OneOrMore[IdIn] | None = Field(None, description="Jobs that this worker runs.")
     definition_version: OneOrMore[Annotated[int, Field(ge=1)]] | None = None
+    error_key: OneOrMore[Text] | None = Field(None, description="Group of the last error.")
 
     def read(self) -> JobFilter:
         return JobFilter.of(**self.given())

@@ -27,6 +27,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "triggers": "Rules that turn events into jobs.",
         "flows": "Jobs that wait for each other, enqueued together.",
         "approvals": "Jobs that wait for a decision.",
+        "errors": "What fails, grouped by error.",
         "limits": "How many jobs run at once, and how often they start.",
         "retention": "How long things are kept.",
         "queues": "Live jobs by queue.",

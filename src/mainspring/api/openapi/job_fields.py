@@ -113,6 +113,7 @@ JOB_FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
         "Filter.created_by": ("Only jobs that one of these enqueued.", ["ann"]),
         "Filter.definition": ("Only jobs of these definitions.", ["send_welcome"]),
         "Filter.error": ("Only jobs whose last error contains one of these.", ["timeout"]),
+        "Filter.error_key": ("Only jobs whose last error has this key.", ["5d41402abc4b"]),
         "Filter.definition_version": ("Only jobs of these versions.", [3]),
         "Filter.event_id": ("Only jobs of these events.", ["7"]),
         "Filter.flow_id": ("Only jobs of these flows.", ["7"]),

@@ -56,6 +56,9 @@ Included = Literal["payload", "result"]
 Decider = Annotated[RequestContext, Depends(writing("approvals"))]
 
 
+SourceQuery = Annotated[Filter[Text] | None, Query(description="Only jobs that came from there.")]
+JobKindQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these definitions.")]
+QueueQuery = Annotated[Filter[Text] | None, Query(description="Only jobs in these queues.")]
 ScheduleQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these schedules.")]
 SlotQuery = Annotated[InstantIn | None, Query(description="Only jobs of this slot.")]
 TriggerQuery = Annotated[Filter[Text] | None, Query(description="Only jobs of these triggers.")]
@@ -69,6 +72,7 @@ WorkerQuery = Annotated[
     Filter[IdIn] | None, Query(description="Only jobs that one of these workers is running.")
 ]
 VersionQuery = Annotated[Filter[IdIn] | None, Query(description="Only jobs of these versions.")]
+KeyQuery = Annotated[Filter[Text] | None, Query(description="Only jobs with these error keys.")]
 
 
 class JobQuery:
@@ -79,15 +83,9 @@ class JobQuery:
         state: Annotated[
             Filter[JobState] | None, Query(description="Only jobs in one of these states.")
         ] = None,
-        source: Annotated[
-            Filter[Text] | None, Query(description="Only jobs that came from there.")
-        ] = None,
-        definition: Annotated[
-            Filter[Text] | None, Query(description="Only jobs of these definitions.")
-        ] = None,
-        queue: Annotated[
-            Filter[Text] | None, Query(description="Only jobs in these queues.")
-        ] = None,
+        source: SourceQuery = None,
+        definition: JobKindQuery = None,
+        queue: QueueQuery = None,
         tag: Annotated[
             Filter[Text] | None, Query(description="Only jobs that have one of these tags.")
         ] = None,
@@ -111,6 +109,7 @@ class JobQuery:
         parent_id: ParentQuery = None,
         worker_id: WorkerQuery = None,
         definition_version: VersionQuery = None,
+        error_key: KeyQuery = None,
     ) -> None:
         self.asked = JobFilter.of(
             state=state,
@@ -130,6 +129,7 @@ class JobQuery:
             parent_id=parent_id,
             worker_id=worker_id,
             definition_version=definition_version,
+            error_key=error_key,
         )
 
     def of(self, context: RequestContext) -> JobFilter:

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from mainspring.client._async.approvals import Approvals
     from mainspring.client._async.definitions import Definitions
     from mainspring.client._async.doctor import Doctor
+    from mainspring.client._async.errors import Errors
     from mainspring.client._async.events import Events
     from mainspring.client._async.figures import Figures
     from mainspring.client._async.flows import Flows
@@ -26,6 +27,7 @@ class Resources:
     approvals: "Approvals"
     definitions: "Definitions"
     doctor: "Doctor"
+    errors: "Errors"
     events: "Events"
     figures: "Figures"
     flows: "Flows"

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from mainspring.client._sync.approvals import Approvals
     from mainspring.client._sync.definitions import Definitions
     from mainspring.client._sync.doctor import Doctor
+    from mainspring.client._sync.errors import Errors
     from mainspring.client._sync.events import Events
     from mainspring.client._sync.figures import Figures
     from mainspring.client._sync.flows import Flows
@@ -26,6 +27,7 @@ class Resources:
     approvals: "Approvals"
     definitions: "Definitions"
     doctor: "Doctor"
+    errors: "Errors"
     events: "Events"
     figures: "Figures"
     flows: "Flows"

@@ -50,6 +50,8 @@ _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
     "audit": (_ADMINS, frozenset()),
     "definitions": (_EVERYONE, _OPERATORS),
     "doctor": (_OPERATORS, _OPERATORS),
+    # Errors do not say whose jobs failed, so who sees only its own jobs sees none.
+    "errors": (_WATCHERS, frozenset()),
     "events": (_PEOPLE, _DOERS),
     "figures": (_WATCHERS, frozenset()),
     "flows": (_PEOPLE, _DOERS),

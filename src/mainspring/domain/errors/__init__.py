@@ -36,6 +36,7 @@ MainspringError
 │   ├── JobNotFound
 │   ├── ScheduleNotFound
 │   ├── LimitNotFound
+│   ├── ErrorGroupNotFound     nothing has failed with the key; in errors.error_groups
 │   ├── ApprovalNotFound       the job never asked for approval
 │   ├── FlowNotFound
 │   ├── EventNotFound

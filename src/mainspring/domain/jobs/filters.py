@@ -13,7 +13,7 @@ from mainspring.domain.types import JobState
 @dataclass(frozen=True, slots=True)
 class JobFilter:
     """Which jobs are meant: those that have one of the values of each filter; no value is any.
-    `error` is a part of the last error."""
+    `error` is a part of the last error, `error_key` the key of its group."""
 
     state: tuple[JobState, ...] = ()
     queue: tuple[str, ...] = ()
@@ -32,6 +32,7 @@ class JobFilter:
     parent_id: tuple[int, ...] = ()
     worker_id: tuple[int, ...] = ()
     definition_version: tuple[int, ...] = ()
+    error_key: tuple[str, ...] = ()
 
     @property
     def is_search(self) -> bool:

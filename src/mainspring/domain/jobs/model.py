@@ -110,6 +110,7 @@ class JobSummary:
     parent_ids: tuple[JobId, ...] = ()
     worker_id: WorkerId | None = None
     definition_version: int = 1
+    error_key: str | None = None
 
     @property
     def is_final(self) -> bool:
@@ -153,6 +154,7 @@ class Attempt:
     stdout_tail: str | None = None
     stderr_tail: str | None = None
     late_report_at: datetime | None = None
+    error_key: str | None = None
 
 
 def ensure_can_move(job: Job, target: JobState) -> None:

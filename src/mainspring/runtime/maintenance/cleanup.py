@@ -30,6 +30,7 @@ from mainspring.runtime.maintenance.pruning import (
 from mainspring.runtime.maintenance.records import RecordPruner
 from mainspring.store import (
     approvals,
+    error_groups,
     flows,
     history,
     idempotency,
@@ -71,6 +72,8 @@ class Cleanup:
         if time.monotonic() >= self._compact_at:
             await self._connection.try_once(figures.compact)
             self._compact_at = time.monotonic() + _COMPACTED_EVERY
+        if await self._connection.try_once(error_groups.fold):
+            return 0.0
         return _FIGURES_EVERY * random.uniform(0.7, 1.0)  # noqa: S311 - only jitter
 
     async def _pass_history(self) -> float:
@@ -97,6 +100,7 @@ class Cleanup:
             "keys": partial(self._batches, history.prune_keys),
             "buckets": partial(self._batches, limits.prune_buckets),
             "rows set aside": partial(self._batches, set_aside.prune),
+            "errors": partial(self._batches, error_groups.prune),
             "approvals": partial(remove_by_pages, run, approvals.prune, (0,)),
             "jobs of flows": partial(remove_by_pages, run, flows.prune_jobs, (0, 0)),
             "flows": partial(remove_by_pages, run, flows.prune_flows, (0,)),

@@ -74,9 +74,14 @@ begin
         values (ended.tenant_id, ended.queue, ended.definition, 'ended', 'dead_letter', 'lost', 1);
         if not is_worker_dead then
             insert into mainspring.attempts
-                (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+                (job_id, fence, worker_id, started_at, finished_at, number, status, error,
+                 error_key)
             values (ended.job_id, ended.fence, ended.worker_id, ended.started_at, now(),
-                    ended.attempt, 'lost', reason);
+                    ended.attempt, 'lost', reason, mainspring.lost_worker_key());
+            insert into mainspring.failures
+                (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
+            values (ended.tenant_id, ended.queue, ended.definition, mainspring.lost_worker_key(),
+                    reason, 1, array[ended.job_id], ended.tags);
         end if;
         if ended.limit_name is not null then
             perform mainspring.notify_limit(ended.limit_name, ended.limit_key, ended.tenant_id);

@@ -134,7 +134,8 @@ $$;
 -- never among them.
 --
 -- A section is not entered when another is meant, and no other plan than along its index is let
--- in: whichever looks cheaper reads all that is left of a table, for every batch.
+-- in: whichever looks cheaper reads all that is left of a table, for every batch. One creator has
+-- an index; those of several are found among all.
 create or replace function mainspring.seek_jobs(
     section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint,
     up_to bigint, ended_before timestamptz, most_seen integer, most_found integer,
@@ -147,7 +148,6 @@ set enable_sort = off
 as $$
 #variable_conflict use_column
 declare
-    -- One creator has an index; those of several are found among all.
     creators jsonb := asked -> 'created_by';
     creator text := case when jsonb_typeof(creators) = 'string'
                               and creators #>> '{}' not like 'system:%' then creators #>> '{}' end;
@@ -158,13 +158,13 @@ begin
     with walked as materialized (
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
-               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version, attempt
           from mainspring.walk_live(creator, behind, up_to, most_seen) as job
          where section = 'live'
         union all
         select job.job_id, job.tenant_id, job.state, job.queue, job.definition, job.tags,
                job.created_at, job.created_by, job.schedule_id, job.last_error, job.finished_at,
-               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version
+               job.source, job.origin, job.slot_at, job.worker_id, job.definition_version, attempt
           from mainspring.walk_ended(
                    seek_jobs.tenant, of_state, creator, behind, up_to, most_seen) as job
          where section <> 'live'
@@ -176,6 +176,8 @@ begin
                asked, job.state, job.queue, job.definition,
                coalesce(job.source, mainspring.source_of(job.schedule_id, job.created_by)),
                job.tags, job.created_at, job.last_error)
+           and mainspring.error_matches(
+               asked, job.job_id, job.state, job.attempt, job.created_at, job.finished_at)
            and mainspring.origin_matches(
                asked, mainspring.creator_of(job.created_by, job.schedule_id, job.origin),
                case when asked ? 'schedule'
@@ -189,8 +191,7 @@ begin
     )
     select coalesce((select array_agg(job_id order by job_id) from matching), '{}'), count(*),
            max(job_id)
-      into job_ids, seen, last_seen
-      from walked;
+      into job_ids, seen, last_seen from walked;
     edge := case when cardinality(job_ids) = most_found then job_ids[most_found]
                  when seen = most_seen then last_seen end;
 end

@@ -138,6 +138,8 @@ begin
     delete from mainspring.changes where tenant_id = tenant;
     delete from mainspring.depths where tenant_id = tenant;
     delete from mainspring.figures where tenant_id = tenant;
+    delete from mainspring.error_days where tenant_id = tenant;
+    delete from mainspring.failures where tenant_id = tenant;
     delete from mainspring.lane_floors where tenant_id = tenant;
     delete from mainspring.tenants where tenant_id = tenant;
 end

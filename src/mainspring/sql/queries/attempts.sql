@@ -142,15 +142,16 @@ select case when count(*) < %(count)s
 -- name: finish_ended
 -- scope: system
 -- Moves jobs that failed for good or were canceled to history with their attempt rows, and with
--- what a SQL function answered although it declined. Returns what finish_succeeded does.
+-- what a SQL function answered although it declined; and notes the failures by key, of each of
+-- which there is one sample. Returns what finish_succeeded does.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(states)s::mainspring.job_state[],
                          %(statuses)s::mainspring.attempt_outcome[], %(errors)s::text[],
                          %(failures)s::integer[], %(losses)s::integer[], %(results)s::text[],
-                         %(progress)s::text[])
+                         %(progress)s::text[], %(error_keys)s::text[])
         as report (job_id, fence, waited, ran, end_state, status, error, failed, lost, result,
-                   progress)
+                   progress, error_key)
 ), ended as (
     delete from mainspring.jobs as job using reported
      where job.job_id = reported.job_id and job.fence = reported.fence
@@ -162,7 +163,7 @@ with reported as (
               job.started_at + (reported.waited + reported.ran) * interval '1 microsecond'
               as done_at, reported.end_state, reported.status, reported.error, reported.failed,
               job.losses + reported.lost as losses, reported.result::jsonb as answer,
-              reported.progress::jsonb as last_progress,
+              reported.progress::jsonb as last_progress, reported.error_key, job.tags,
               date_part('epoch', job.started_at - coalesce(job.ready_at, job.scheduled_for))
               + reported.waited / 1e6::float8 as wait, reported.ran / 1e6::float8 as run
 ), archived as (
@@ -172,8 +173,8 @@ with reported as (
         losses => ended.losses, error => ended.error, progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
-        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
-    select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error, error_key)
+    select job_id, fence, worker_id, began_at, done_at, attempt, status, error, error_key from ended
 ), changed as (
     insert into mainspring.changes
     select change.*
@@ -183,6 +184,16 @@ with reported as (
               from ended) as all_ended,
            lateral mainspring.changes_of(
                tenants, queues, definitions, states, attempts, waits, runs) as change
+), failed as (
+    insert into mainspring.failures
+        (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
+    select tenant_id, queue, definition, error_key, min(sample), count(*),
+           (array_agg(job_id order by job_id desc))[1:5],
+           mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
+      from ended
+      join unnest(%(known_keys)s::text[], %(samples)s::text[]) as known (error_key, sample)
+           using (error_key)
+     group by tenant_id, queue, definition, error_key
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -193,7 +204,8 @@ select case when count(*) < %(count)s
 -- name: finish_requeued
 -- scope: system
 -- Puts jobs that failed with attempts left, were snoozed or interrupted, or lost a process of their
--- own back to queued, due after their delay in microseconds, with their attempt rows; and notifies
+-- own back to queued, due after their delay in microseconds, with their attempt rows, and notes the
+-- failures by key, of each of which there is one sample; and notifies
 -- whom requeue_jobs would, and idle workers of the queues that have ready work again. One that runs
 -- at most once and has begun is refused unless its handler asks for another run. Returns what
 -- finish_succeeded does. A fast path of requeue_jobs, which would lock each job and then look for
@@ -203,8 +215,8 @@ with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(statuses)s::mainspring.attempt_outcome[],
                          %(errors)s::text[], %(failures)s::integer[], %(losses)s::integer[],
-                         %(delays)s::bigint[])
-        as report (job_id, fence, waited, ran, status, error, failed, lost, delay)
+                         %(delays)s::bigint[], %(error_keys)s::text[])
+        as report (job_id, fence, waited, ran, status, error, failed, lost, delay, error_key)
 ), requeued as (
     update mainspring.jobs as job
        set state = 'queued', fence = null, worker_id = null, started_at = null, progress = null,
@@ -223,14 +235,15 @@ with reported as (
              where worker_id = %(worker_id)s::bigint)
     returning job.job_id, reported.fence, job.attempt, reported.waited, reported.ran,
               reported.status, reported.error, job.queue, job.waits_for, job.limit_name,
-              job.limit_key, job.tenant_id, job.definition,
+              job.limit_key, job.tenant_id, job.definition, job.tags, reported.error_key,
               (select array[running.started_at, coalesce(running.ready_at, running.scheduled_for)]
                  from mainspring.jobs as running where running.job_id = job.job_id) as before
 ), recorded as (
     insert into mainspring.attempts
-        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error, error_key)
     select job_id, fence, %(worker_id)s::bigint, before[1] + waited * interval '1 microsecond',
-           before[1] + (waited + ran) * interval '1 microsecond', attempt, status, error
+           before[1] + (waited + ran) * interval '1 microsecond', attempt, status, error,
+           error_key
       from requeued
 ), changed as (
     insert into mainspring.changes
@@ -244,6 +257,16 @@ with reported as (
               from requeued) as all_requeued,
            lateral mainspring.changes_of(
                tenants, queues, definitions, states, attempts, waits, runs) as change
+), failed as (
+    insert into mainspring.failures
+        (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
+    select tenant_id, queue, definition, error_key, min(sample), count(*),
+           (array_agg(job_id order by job_id desc))[1:5],
+           mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
+      from requeued
+      join unnest(%(known_keys)s::text[], %(samples)s::text[]) as known (error_key, sample)
+           using (error_key)
+     group by tenant_id, queue, definition, error_key
 ), notified as (
     select mainspring.notify_limit(limit_name, limit_key, tenant_id)
       from (select distinct limit_name, limit_key, tenant_id from requeued

@@ -180,6 +180,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by job_id desc
  limit %(limit)s;
 
@@ -210,6 +212,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by job_id desc
  limit %(limit)s;
 
@@ -242,6 +246,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by job_id desc
  limit %(limit)s;
 
@@ -276,6 +282,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by schedule_id desc, job_id desc
  limit %(limit)s;
 
@@ -304,6 +312,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by job_id desc
  limit %(limit)s;
 
@@ -347,6 +357,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by job_id desc
  limit %(limit)s;
 
@@ -377,6 +389,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
    and mainspring.origin_matches(
            %(filter)s::jsonb, created_by, schedule, slot_at, trigger, worker_id,
            definition_version)
+   and mainspring.error_matches(
+           %(filter)s::jsonb, job_id, state, attempt, created_at, finished_at)
  order by job_id desc
  limit %(limit)s;
 
@@ -399,9 +413,9 @@ select * from mainspring.job_status
 
 -- name: load_relations
 -- scope: tenant
--- The event, the flow and the parents of jobs of a list. Not a part of the list, which may look at
--- many more jobs than it shows.
-select job_id, event_id, flow_id, parent_ids from mainspring.job_status
+-- The event, the flow, the parents and the error key of jobs of a list. Not a part of the list,
+-- which may look at many more jobs than it shows.
+select job_id, event_id, flow_id, parent_ids, error_key from mainspring.job_status
  where job_id = any (%(job_ids)s::bigint[]);
 
 -- name: attempts
@@ -419,7 +433,8 @@ with listed as (
 select job_id, number, status, worker_id, pid, started_at, finished_at, exit_code,
        case when age <= 20 then error else left(error, 200) end as error,
        case when age <= 20 then stdout_tail end as stdout_tail,
-       case when age <= 20 then stderr_tail end as stderr_tail, late_report, late_report_at
+       case when age <= 20 then stderr_tail end as stderr_tail, late_report, late_report_at,
+       error_key
   from listed order by number, started_at;
 
 -- name: queue_counts

@@ -12,7 +12,7 @@ with expired as materialized (
        for share
 ), lost as (
     select job.job_id, job.fence, job.worker_id, job.started_at, job.attempt, job.tenant_id,
-           job.queue, job.definition,
+           job.queue, job.definition, job.tags,
            case when not survived then job.losses + own_fault::integer end as new_losses,
            own_fault and not is_once and job.losses + 1 >= %(max_losses)s::integer as is_parked,
            is_once and is_spent as is_ended,
@@ -51,10 +51,19 @@ with expired as materialized (
      group by tenant_id, queue, definition, is_parked
 ), recorded as (
     insert into mainspring.attempts
-        (job_id, fence, worker_id, started_at, finished_at, number, status, error)
+        (job_id, fence, worker_id, started_at, finished_at, number, status, error, error_key)
     select job_id, fence, worker_id, started_at, now(), attempt, 'lost',
-           mainspring.why_lost(worker_id)
+           mainspring.why_lost(worker_id), mainspring.lost_worker_key()
       from lost where not is_unbegun
+), failed as (
+    insert into mainspring.failures
+        (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
+    select tenant_id, queue, definition, mainspring.lost_worker_key(),
+           mainspring.why_lost(max(worker_id)), count(*),
+           (array_agg(job_id order by job_id desc))[1:5],
+           mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
+      from lost where not is_unbegun
+     group by tenant_id, queue, definition
 ), suspected as (
     insert into mainspring.suspicions (worker_id, job_id)
     select worker_id, job_id from lost

@@ -18,6 +18,7 @@ select seen.job_id, seen.tenant_id, seen.definition, seen.queue, seen.state, see
        seen.failures, seen.max_attempts, seen.delivery, seen.dedupe_key, seen.correlation_id,
        seen.schedule, seen.slot_at, seen.trigger, seen.event_id, seen.flow_id, seen.parent_ids,
        seen.worker_id, seen.definition_version, seen.tags, seen.progress, seen.last_error,
+       seen.error_key,
        bounded.result,
        seen.result is not null and bounded.result is null as is_result_omitted
   from mainspring.job_status as seen, lateral (

@@ -48,7 +48,14 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority,
               where dependency.job_id = job.job_id
              union
              select substr(created_by, 5)::bigint where created_by ~ '^job:[0-9]{1,18}$'
-             order by 1) as parent_ids
+             order by 1) as parent_ids,
+       -- Of the last failed attempt, as in has_error_key. The days are a bound for partitions.
+       case when state <> 'canceled' and attempt > 0 then (
+           select past.error_key from mainspring.attempts as past
+            where past.job_id = job.job_id and past.error_key is not null
+              and past.finished_at >= job.created_at - interval '1 minute'
+              and past.finished_at <= coalesce(job.finished_at, now()) + interval '1 minute'
+            order by past.number desc, past.finished_at desc limit 1) end as error_key
   from (
     select job_id, tenant_id, definition, queue, state, waits_for, priority, payload, created_at,
            scheduled_for, started_at, finished_at, deadline_at, cancel_requested_at, attempt,

@@ -32,7 +32,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "delivery": Delivery,
     "parent_ids": tuple,
 }
-_NO_RELATIONS = {"event_id": None, "flow_id": None, "parent_ids": ()}
+_NO_RELATIONS = {"event_id": None, "flow_id": None, "parent_ids": (), "error_key": None}
 _OPTIONS = tuple(field.name for field in fields(EnqueueOptions))
 _values_of = attrgetter(*_OPTIONS)
 
