@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mainspring.client._async.jobs import Jobs
     from mainspring.client._async.limits import Limits
     from mainspring.client._async.people import People
+    from mainspring.client._async.processes import Processes
     from mainspring.client._async.schedules import Schedules
     from mainspring.client._async.sessions import Sessions
     from mainspring.client._async.tenants import Tenants
@@ -27,6 +28,7 @@ class Resources:
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    processes: "Processes"
     schedules: "Schedules"
     sessions: "Sessions"
     tenants: "Tenants"

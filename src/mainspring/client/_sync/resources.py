@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mainspring.client._sync.jobs import Jobs
     from mainspring.client._sync.limits import Limits
     from mainspring.client._sync.people import People
+    from mainspring.client._sync.processes import Processes
     from mainspring.client._sync.schedules import Schedules
     from mainspring.client._sync.sessions import Sessions
     from mainspring.client._sync.tenants import Tenants
@@ -27,6 +28,7 @@ class Resources:
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    processes: "Processes"
     schedules: "Schedules"
     sessions: "Sessions"
     tenants: "Tenants"
