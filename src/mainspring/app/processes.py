@@ -5,8 +5,8 @@ for process in app.processes.list(kind="scheduler"):
 """
 
 from mainspring.app.namespaces import Namespace, blocking
-from mainspring.domain import filters
-from mainspring.domain.processes import Process, ProcessKind, SystemStatus
+from mainspring.domain.filters import Several
+from mainspring.domain.processes import Process, SystemStatus
 from mainspring.services import processes as services
 
 # Inside the class `list` is one of its methods.
@@ -16,10 +16,9 @@ Found = list[Process]
 class Processes(Namespace):
     """The workers, schedulers and servers of a database: `app.processes`."""
 
-    async def alist(self, *, kind: str | None = None) -> Found:
-        """The processes, newest first; `kind` is "worker", "scheduler" or "server"."""
-        chosen = next(iter(filters.words("kind", kind, ProcessKind)), None)
-        return await services.list_processes(self._app.database, kind=chosen)
+    async def alist(self, *, kind: Several[str] = None) -> Found:
+        """The processes, newest first; `kind` is one or several of "worker", "scheduler", "server"."""
+        return await services.list_processes(self._app.database, kind=kind)
 
     async def astatus(self) -> SystemStatus:
         """What all processes do together: who leads the scheduling, what has waited for longest,

@@ -1,6 +1,6 @@
 """`mainspring status`: Show processes, who leads the scheduling, and what waits.
 
-`mainspring health`: Check that a worker and a scheduler are alive, for cron and systemd.
+`mainspring health`: Check that processes are alive; exit code 0 if so, 1 if not.
 """
 
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ Kind = Annotated[
 @app.command(epilog=example("mainspring status"))
 @connected
 def status(client: Client, out: Out) -> None:
-    """Show processes with their last sign of life, who leads the scheduling, and what waits."""
+    """Show processes, who leads the scheduling, and what waits."""
     found = {"processes": list(client.processes.list()), "status": _status(client)}
     out.show(found, _print)
 
@@ -43,7 +43,7 @@ def status(client: Client, out: Out) -> None:
 @app.command(epilog=example("mainspring health --kind scheduler"))
 @connected
 def health(client: Client, out: Out, kind: Kind = None) -> None:
-    """Check that a process of each role is alive: exit code 0 if so, 1 if not."""
+    """Check that processes are alive; exit code 0 if so, 1 if not."""
     processes = list(client.processes.list(**({} if kind is None else {"kind": kind})))
     missing = missing_kinds(processes, _REQUIRED if kind is None else (kind,))
     reasons = [_reason(each, processes) for each in missing]

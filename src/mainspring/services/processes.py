@@ -1,6 +1,7 @@
 """Use cases of long-running processes: looking at them, and at what they do together."""
 
 from mainspring.db.sessions import Session
+from mainspring.domain.filters import Several, words
 from mainspring.domain.processes import Process, ProcessKind, SystemStatus, leader_of
 from mainspring.store import processes as store
 
@@ -10,12 +11,13 @@ _ALL = 1000
 async def list_processes(
     session: Session,
     *,
-    kind: ProcessKind | None = None,
+    kind: Several[str] = None,
     before: int | None = None,
     limit: int = _ALL,
 ) -> list[Process]:
     """The processes that the caller may see, the newest first."""
-    return await store.list_processes(session, kind=kind, before=before, limit=limit)
+    kinds = words("kind", kind, ProcessKind)
+    return await store.list_processes(session, kinds=kinds, before=before, limit=limit)
 
 
 async def read_status(session: Session) -> SystemStatus:

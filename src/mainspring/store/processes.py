@@ -1,5 +1,6 @@
 """Statements on schedulers and servers, and on all processes together."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import orjson
@@ -33,7 +34,7 @@ async def register(
         "lease": lease,
         "facts": orjson.dumps(activity.facts).decode(),
     }
-    ((process_id,),) = await fetch_all(session, _STATEMENTS["register"].sql, params)
+    ((process_id,),) = await fetch_all(session, _STATEMENTS["register_process"].sql, params)
     return int(process_id)
 
 
@@ -54,23 +55,24 @@ async def renew(
         "idle": None if idle is None else timedelta(seconds=idle),
         **clock_params(clock),
     }
-    row = await fetch_one(session, _STATEMENTS["renew"].sql, params)
+    row = await fetch_one(session, _STATEMENTS["renew_process"].sql, params)
     return None if row is None else row[0]
 
 
 async def remove(session: Session, process_id: int) -> None:
-    await session.execute(_STATEMENTS["remove"].sql, {"process_id": process_id})
+    await session.execute(_STATEMENTS["remove_process"].sql, {"process_id": process_id})
 
 
 async def prune(session: Session) -> None:
     """Remove those that have been silent for an hour."""
-    await session.execute(_STATEMENTS["prune"].sql)
+    await session.execute(_STATEMENTS["prune_processes"].sql)
 
 
 async def list_processes(
-    session: Session, *, kind: ProcessKind | None, before: int | None, limit: int
+    session: Session, *, kinds: Sequence[ProcessKind], before: int | None, limit: int
 ) -> list[Process]:
-    params = {"kind": kind, "before": before, "limit": limit}
+    chosen = [str(kind) for kind in kinds] or None
+    params = {"kinds": chosen, "before": before, "limit": limit}
     rows = await fetch_mappings(session, _STATEMENTS["list_processes"].sql, params)
     return [Process.of({**row, "kind": ProcessKind(row["kind"])}) for row in rows]
 

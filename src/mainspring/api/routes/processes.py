@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from mainspring.api.auth import RequestContext, reading
-from mainspring.api.models.base import Page
+from mainspring.api.models.base import Filter, Page
 from mainspring.api.models.processes import ProcessModel
 from mainspring.api.responses import page, read_cursor
 from mainspring.api.routes.parameters import Cursor, Limit
@@ -13,12 +13,12 @@ from mainspring.services import processes as process_services
 
 router = Router()
 Reader = Annotated[RequestContext, Depends(reading("processes"))]
-Kind = Annotated[ProcessKind | None, Query(description="Only processes of this role.")]
+Kinds = Annotated[Filter[ProcessKind] | None, Query(description="Only processes with these roles.")]
 
 
 @router.get("/processes", tags=["processes"], response_model=Page[ProcessModel])
 async def list_processes(
-    context: Reader, kind: Kind = None, limit: Limit = 100, cursor: Cursor = None
+    context: Reader, kind: Kinds = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Response:
     """List workers, schedulers and servers, newest first, with their last sign of life; a process
     has an entry for each of its roles. Those that stopped are gone, those that are silent stay for

@@ -1,4 +1,4 @@
--- name: register
+-- name: register_process
 -- scope: system
 -- Adds a scheduler or a server.
 insert into mainspring.processes
@@ -7,11 +7,11 @@ values (%(kind)s, %(name)s, %(host)s, %(pid)s, %(identity)s, %(version)s, %(sche
         now() + %(lease)s::interval, %(facts)s::jsonb)
 returning process_id;
 
--- name: renew
+-- name: renew_process
 -- scope: system
 -- A sign of life, with what the process does; returns the middle of its own execution in seconds of
--- the database's clock. No row means that it was silent for so long that its row was removed. `idle`
--- is for how long it has not checked what is due.
+-- the database's clock. No row means that it was silent for so long that its row was removed. For
+-- `idle` it has not checked what is due.
 update mainspring.processes
    set seen_at = now(), expires_at = now() + %(lease)s::interval,
        clock_offset_ms = %(clock_offset_ms)s, round_trip_ms = %(round_trip_ms)s,
@@ -21,12 +21,12 @@ update mainspring.processes
  where process_id = %(process_id)s
 returning date_part('epoch', now() + (clock_timestamp() - now()) / 2);
 
--- name: remove
+-- name: remove_process
 -- scope: system
 -- Removes a process that ended.
 delete from mainspring.processes where process_id = %(process_id)s;
 
--- name: prune
+-- name: prune_processes
 -- scope: system
 -- Removes processes that have been silent for an hour.
 delete from mainspring.processes where expires_at < now() - interval '1 hour';
@@ -53,7 +53,7 @@ select process.*,
             where job.worker_id = process.process_id and job.state = 'running') end as running
   from process
  where (%(before)s::bigint is null or process.process_id < %(before)s::bigint)
-   and (%(kind)s::text is null or process.kind = %(kind)s::text)
+   and (%(kinds)s::text[] is null or process.kind = any (%(kinds)s::text[]))
  order by process_id desc limit %(limit)s;
 
 -- name: oldest_event
