@@ -45,6 +45,7 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
         400,
     ),
     "events.has_unhandled": ({}, {"events_unhandled"}, 20),
+    "processes.oldest_event": ({}, {"events_unhandled"}, 50),
     "events.prune_events": ({"keep": "200 days", "limit": 100}, {"events_handled"}, 900),
     "triggers.matching_triggers": (
         {"tenants": ["t1", "t2"], "patterns": ["provider.1", "provider.*"], "most": 501},

@@ -38,6 +38,16 @@ async def test_a_database_that_is_silent_is_given_up_within_a_second():
     assert time.monotonic() - began < 1
 
 
+async def test_all_who_ask_a_silent_database_at_once_are_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none"
+        probe = DatabaseProbe(lambda: url, use_pooler=False)
+        said = await asyncio.gather(*(probe.complaint() for _ in range(3)))
+        await probe.close()
+
+    assert set(said) == {"the database does not answer"}
+
+
 async def test_a_schema_that_fits_only_newer_programs_is_not_ready(database_url, connection):
     number = migrate.newest() + 1
     connection.execute(

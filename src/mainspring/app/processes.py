@@ -17,7 +17,8 @@ class Processes(Namespace):
     """The workers, schedulers and servers of a database: `app.processes`."""
 
     async def alist(self, *, kind: Several[str] = None) -> Found:
-        """The processes, newest first; `kind` is one or several of "worker", "scheduler", "server"."""
+        """The processes, newest first; `kind` is one or several of "worker", "scheduler" and
+        "server"."""
         return await services.list_processes(self._app.database, kind=kind)
 
     async def astatus(self) -> SystemStatus:

@@ -49,7 +49,7 @@ class DatabaseProbe:
         asking = self._asking
         done, _ = await asyncio.wait((asking,), timeout=_PATIENCE_SECONDS)
         if done:
-            return None if asking.cancelled() else asking.result()
+            return _SILENT if asking.cancelled() else asking.result()
         self._give_up(asking)
         return _SILENT
 
@@ -88,8 +88,10 @@ class DatabaseProbe:
 
     def _give_up(self, asking: "asyncio.Task[str | None]") -> None:
         """A canceled statement would be waited for; one whose socket is shut fails at once."""
-        if self._connection is not None:
-            shut_down(self._connection)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            shut_down(connection)
+            asking.add_done_callback(lambda _: connection.pgconn.finish())
         asking.cancel()
         if self._asking is asking:
             self._asking = None

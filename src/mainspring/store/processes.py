@@ -85,7 +85,7 @@ async def oldest_event(session: Session) -> datetime | None:
 
 async def oldest_ready(session: Session) -> list[QueueAge]:
     rows = await fetch_all(session, _STATEMENTS["oldest_ready"].sql)
-    return [QueueAge(*row) for row in rows]
+    return sorted(QueueAge(*row) for row in rows)
 
 
 async def read_database(session: Session) -> tuple[str, int]:

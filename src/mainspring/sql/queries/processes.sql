@@ -92,7 +92,7 @@ with recursive lane as (
          order by job.queue, job.priority, job.tenant_id, job.job_id limit 1) as following
      where lane.number < 1000
 )
-select queue, min(scheduled_for) as oldest_ready_at from lane group by queue order by queue;
+select queue, min(scheduled_for) as oldest_ready_at from lane group by queue;
 
 -- name: read_database
 -- scope: system
