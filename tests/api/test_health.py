@@ -7,6 +7,7 @@ from mainspring.api.app import create_app
 from mainspring.db.database import Database
 from mainspring.settings import load
 from tests.support.api import Api
+from tests.support.waiting import await_until
 
 
 async def ask(database_url: str) -> httpx.Response:
@@ -44,9 +45,11 @@ async def ask_for(path: str, database_url: str, *, is_stopping: bool = False) ->
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 async def test_a_server_with_its_database_is_healthy_and_ready(database_url: str, path: str):
-    answer = await ask_for(path, database_url)
+    async def is_yes() -> bool:
+        answer = await ask_for(path, database_url)
+        return (answer.status_code, answer.json()) == (200, {"status": "ok", "reasons": []})
 
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "reasons": []})
+    await await_until(is_yes, what=f"{path} answers 200")
 
 
 async def test_a_server_without_its_database_is_healthy_and_not_ready():
