@@ -132,6 +132,12 @@ SECTIONS: Final = (
         "domain.retention:RetentionKind",
     ),
     Section(
+        "Processes",
+        "Workers, schedulers and servers; see the guide to [health](../guides/health.md).",
+        "app.processes domain.processes:Process domain.processes:ProcessKind "
+        "domain.processes:SystemStatus domain.processes:QueueAge",
+    ),
+    Section(
         "Tenants",
         "See the guide to [tenants](../guides/tenants.md).",
         "app.tenants TenantState domain.tenants:TenantContents",

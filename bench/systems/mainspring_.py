@@ -13,7 +13,7 @@ import uvloop
 from bench.handlers import chosen
 from bench.systems import scheduler
 from bench.systems.driver import QUEUE
-from mainspring import Backoff, Mainspring, telemetry
+from mainspring import Backoff, Mainspring, __version__, telemetry
 from mainspring.db import migrate
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.scheduler import scheduler as runtime
@@ -88,7 +88,9 @@ class _TimedScheduler(runtime.Scheduler):
     """Ours with a stopwatch around each pass."""
 
     def __init__(self) -> None:
-        super().__init__(app.database.url, {}, settings=app.settings, job_queue=app)
+        super().__init__(
+            app.database.url, {}, settings=app.settings, version=__version__, job_queue=app
+        )
         self.looks: list[float] = []
         self.chore_rounds: list[float] = []
 

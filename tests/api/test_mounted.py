@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from mainspring import Mainspring
 from tests.support.schedules import gunicorn
-from tests.support.waiting import wait_until
+from tests.support.waiting import await_until, wait_until
 
 
 async def test_the_api_works_where_it_is_mounted(database_url: str, connection: psycopg.Connection):
@@ -78,3 +78,30 @@ def test_four_processes_serve_it_and_stop_while_someone_watches(
     assert '"state":"queued"' in told
     assert exit_code == 0
     assert not re.search(r"(?i)\[(error|warning|critical) *\]|traceback", site.log), site.log
+
+
+def test_every_process_of_gunicorn_is_listed_as_a_server_and_a_scheduler(
+    database_url: str, connection: psycopg.Connection, tmp_path: Path
+):
+    query = "select kind, pid from mainspring.processes order by kind"
+    with gunicorn(database_url, "tests.support.mounted:site", workers=2, folder=tmp_path) as site:
+        assert httpx.get(f"{site.address}/mainspring/readyz").status_code == 200
+        wait_until(lambda: len(connection.execute(query).fetchall()) == 4, 20, "all are listed")
+        found = connection.execute(query).fetchall()
+        site.stop()
+
+    assert [kind for kind, _ in found] == ["scheduler", "scheduler", "server", "server"]
+    assert len({pid for _, pid in found}) == 2
+    assert connection.execute(query).fetchall() == []
+
+
+async def test_the_api_alone_is_listed_while_its_lifespan_runs(
+    database_url: str, connection: psycopg.Connection
+):
+    query = "select kind from mainspring.processes"
+    async with Mainspring(database_url) as jobs:
+        api = jobs.api()
+        async with api.router.lifespan_context(api):
+            await await_until(lambda: connection.execute(query).fetchone(), what="it is listed")
+
+    assert connection.execute(query).fetchone() is None

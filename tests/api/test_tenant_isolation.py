@@ -104,6 +104,8 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("GET", "/tokens/{name}"): OA,
     ("POST", "/tokens/{name}/revoke"): OA,
     ("GET", "/workers"): OA,
+    ("GET", "/processes"): OA,
+    ("GET", "/status"): O,
     ("GET", "/audit"): OA,
     ("GET", "/me"): ALL,
     ("POST", "/work/register"): OW,

@@ -46,6 +46,7 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
         400,
     ),
     "events.has_unhandled": ({}, {"events_unhandled"}, 20),
+    "processes.oldest_event": ({}, {"events_unhandled"}, 50),
     "retention.prune_events": (
         {
             "fallback": "200 days",

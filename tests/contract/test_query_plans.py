@@ -110,6 +110,7 @@ HOT: dict[str, tuple[dict[str, Any], set[str], int]] = {
         set(),
         1200,
     ),
+    "processes.oldest_ready": ({}, {"jobs_ready"}, 400),
     "waits.promote": (
         {"now": None, "limit": 10, "chosen": None},
         {"jobs_due", "set_aside_pkey"},

@@ -25,16 +25,15 @@ class LossyProxy:
         self._target = conninfo_to_dict(target_url)
         self._statement: bytes | None = None
         self._server: asyncio.Server | None = None
+        self._port = 0
         self._links: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
-        assert self._server is not None
-        port = self._server.sockets[0].getsockname()[1]
         user, database = self._target["user"], self._target["dbname"]
         password = quote(str(self._target.get("password", "")), safe="")
         return (
-            f"postgresql://{user}:{password}@127.0.0.1:{port}/{database}"
+            f"postgresql://{user}:{password}@127.0.0.1:{self._port}/{database}"
             "?sslmode=disable&gssencmode=disable"
         )
 
@@ -43,7 +42,9 @@ class LossyProxy:
         self._statement = statement.encode()
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        """On the same port as before, if it was stopped."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         assert self._server is not None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from signal import Signals
 
+import psutil
 import psycopg
 
 from mainspring.db import embedded, migrate
@@ -30,6 +31,12 @@ class OwnServer:
         """SIGQUIT ends every session at once, SIGKILL is a crash; it stays down."""
         os.kill(self._servers[-1].pid, number)
         wait_until(lambda: not self._answers(), what="the server is down")
+
+    def signal(self, number: Signals) -> None:
+        """To the server and all of its sessions."""
+        server = psutil.Process(self._servers[-1].pid)
+        for process in (server, *server.children(recursive=True)):
+            process.send_signal(number)
 
     def bring_back(self) -> None:
         self._servers.append(embedded.acquire(self._folder))

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.routing import BaseRoute
+from starlette.types import Lifespan
 
 from mainspring.api import routes
 from mainspring.api.asgi import PREFIX, install_errors, make_router
@@ -16,7 +17,9 @@ from mainspring.api.middleware import RequestMiddleware
 from mainspring.db.database import Database
 
 
-def create_app(database: Database, *, version: str) -> FastAPI:
+def create_app(
+    database: Database, *, version: str, lifespan: Lifespan[FastAPI] | None = None
+) -> FastAPI:
     """The application; whoever makes it opens and closes the database. Links begin with the
     setting `public_url`, or with the address that a `Server` listens on."""
     settings = database.settings
@@ -28,6 +31,7 @@ def create_app(database: Database, *, version: str) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=lifespan,
     )
     app.state.server = ServerState(database)
     app.state.public_url = app.state.listens_on = None

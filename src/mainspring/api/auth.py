@@ -25,6 +25,8 @@ from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.access.roles import READ, WRITE, Caller, Role, ensure_allowed
 from mainspring.domain.errors import InvalidOption, TenantNotFound
 from mainspring.domain.errors.access import Unauthenticated
+from mainspring.domain.health import Vitals
+from mainspring.domain.processes import ProcessKind
 from mainspring.domain.types import DEFAULT_TENANT, TenantId
 from mainspring.services import tokens
 from mainspring.settings import Settings
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from mainspring.api.streams import Hub
     from mainspring.services.claiming import ClaimOrders
     from mainspring.services.enqueueing import Enqueuer
+    from mainspring.services.health import Health
     from mainspring.services.summaries import SummaryBook
 
 SESSION_COOKIE = "mainspring_session"
@@ -57,6 +60,11 @@ class ServerState:
         self._tenants: dict[str, float] = {}
         self._opening = asyncio.Lock()
         self._is_open = self._has_defaults = False
+        self.is_stopping = False
+
+    def vitals(self) -> Vitals:
+        """For any thread."""
+        return Vitals((), ("stopping",) if self.is_stopping else (), ProcessKind.SERVER)
 
     @property
     def settings(self) -> Settings:
@@ -70,6 +78,16 @@ class ServerState:
         from mainspring.api.streams import Hub  # noqa: PLC0415
 
         return Hub(self.database, make_frame)
+
+    @cached_property
+    def health(self) -> "Health":
+        """Of this process, as far as its roles are made known."""
+        from mainspring.services.health import DatabaseProbe, Health  # noqa: PLC0415
+
+        probe = DatabaseProbe(lambda: self.database.url, use_pooler=self.settings.use_pooler)
+        health = Health(probe)
+        health.add(self.vitals)
+        return health
 
     @cached_property
     def enqueuer(self) -> "Enqueuer":

@@ -1,7 +1,6 @@
 """The server: the API on a port, until it is told to stop."""
 
 import asyncio
-import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +11,8 @@ from fastapi import FastAPI
 from mainspring import telemetry
 from mainspring.api.connections import KEEP_ALIVE_SECONDS, Connections, protocol_of
 from mainspring.api.hosts import reached_by
-from mainspring.domain.errors import SettingsError
+from mainspring.domain.health import ReadVitals
+from mainspring.services.sockets import listen
 
 _TICK = 0.1
 _TICKS_A_DAY = 864_000
@@ -50,7 +50,7 @@ class Server:
 
     def __init__(self, app: FastAPI, *, host: str, port: int) -> None:
         self._app = app
-        self._socket = listen(host, port)
+        self._socket = listen(host, port, hint=" with --port")
         self._host = host
         app.state.listens_on = host
         app.state.public_url = self._url(reached_by(host))
@@ -82,6 +82,21 @@ class Server:
     def url(self) -> str:
         return self._url(self._host)
 
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return self.url.removeprefix("http://")
+
+    def watch(self, *roles: ReadVitals) -> None:
+        """Answer for these roles of the process too, in /healthz and /readyz."""
+        self._app.state.server.health.add(*roles)
+
+    @property
+    def vitals(self) -> ReadVitals:
+        """What it says of itself."""
+        vitals: ReadVitals = self._app.state.server.vitals
+        return vitals
+
     def _url(self, host: str) -> str:
         name = f"[{host}]" if ":" in host else host
         return f"http://{name}:{self._socket.getsockname()[1]}"
@@ -91,10 +106,12 @@ class Server:
             await self._server.serve(sockets=[self._socket])
         finally:
             self._socket.close()
+            await self._app.state.server.health.close()
         telemetry.event("server_stopped")
 
     def stop(self) -> None:
         """After answering what was asked, and telling streams the last state."""
+        self._app.state.server.is_stopping = True
         self._app.state.server.hub.close()
         self._server.should_exit = True
         self._server.stopping.set()
@@ -102,30 +119,3 @@ class Server:
     def hurry(self) -> None:
         """Wait for no answer when stopping."""
         self._server.force_exit = True
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket on the port; 0 takes any that is free."""
-    try:
-        # With the protocol, since event loops turn Nagle's algorithm off only where they see it.
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-        )[0]
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"setting host: {host!r} is not an address of this machine") from error
-    listening = socket.socket(family, kind, protocol)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(address)
-    except OSError as error:
-        listening.close()
-        if error.errno == errno.EADDRINUSE:
-            said = (
-                f"setting port: {port} is already in use on {host}; choose another port with --port"
-            )
-        else:
-            said = f"setting host: cannot listen on {host}, port {port}: {error.strerror}"
-        raise SettingsError(said) from error
-    listening.listen(2048)
-    listening.setblocking(False)
-    return listening

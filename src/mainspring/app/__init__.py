@@ -10,7 +10,7 @@ send_welcome.enqueue(user_id=7)
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
@@ -61,6 +61,7 @@ class Mainspring(EnqueueMethods, Namespaces):
     ) -> None:
         self.handlers: dict[str, Handler] = {}
         self.functions = {}
+        self._apis: list[Any] = []
         self._connect_to(settings or settings_module.load(database_url=database_url))
         if TYPE_CHECKING:  # Of _SHORTCUTS, for editors and type checkers.
             self.emit, self.aemit = self.events.emit, self.events.aemit
@@ -188,7 +189,9 @@ class Mainspring(EnqueueMethods, Namespaces):
         """The REST API as an ASGI app: `FastAPI().mount("/mainspring", app.api())`."""
         from mainspring.app.server import make_api  # noqa: PLC0415 - workers need no web server
 
-        return make_api(self.database, version=__version__)
+        made = make_api(self.database, version=__version__)
+        self._apis.append(made)
+        return made
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
@@ -196,11 +199,20 @@ class Mainspring(EnqueueMethods, Namespaces):
         from mainspring.services.housekeeping import install  # noqa: PLC0415 - slow to import
 
         try:
-            async with self.schedules.running():
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(self.schedules.running())
+                await self._show_apis(stack)
                 await install(self.database, with_schedules=self.settings.default_schedules)
                 yield
         finally:
             await self.database.close_loop()
+
+    async def _show_apis(self, stack: AsyncExitStack) -> None:
+        """List this process as a server if it serves the API."""
+        if self._apis:
+            from mainspring.app.server import visible  # noqa: PLC0415 - workers need no web server
+
+            await stack.enter_async_context(visible(self._apis[-1]))
 
     def close(self) -> None:
         """Close the connections and release the embedded server."""

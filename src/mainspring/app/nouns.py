@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mainspring.app.jobs import Jobs
     from mainspring.app.limits import Limits
     from mainspring.app.people import People
+    from mainspring.app.processes import Processes
     from mainspring.app.retention import Retention
     from mainspring.app.schedules import Schedules
     from mainspring.app.secrets import Secrets
@@ -36,6 +37,7 @@ class Namespaces(App):
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    processes: "Processes"
     retention: "Retention"
     schedules: "Schedules"
     secrets: "Secrets"

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
+from mainspring import __version__
 from mainspring.app.job_functions import JobFunction
 from mainspring.app.namespaces import App, Namespace
 from mainspring.app.preparation import prepare
@@ -305,6 +306,7 @@ class Schedules(Namespace):
             self._app.database.url,
             self.launchers,
             settings=self._app.settings,
+            version=__version__,
             job_queue=self._app,
         )
 

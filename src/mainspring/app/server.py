@@ -4,14 +4,22 @@ api = FastAPI(lifespan=app.lifespan)
 api.mount("/mainspring", app.api())
 """
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 from fastapi import FastAPI
 
-from mainspring import telemetry
+from mainspring import __version__, telemetry
 from mainspring.api.app import create_app
 from mainspring.api.server import Server
 from mainspring.db import connect, migrate
 from mainspring.db.database import Database
 from mainspring.domain.errors import SettingsError
+from mainspring.domain.health import ReadVitals
+from mainspring.domain.processes import Activity, ProcessKind
+from mainspring.runtime.heartbeat import Action, Heartbeat, process_facts
 from mainspring.services import people, tokens
 from mainspring.settings.rules import is_loopback
 
@@ -49,7 +57,47 @@ def make_server(
 
 def make_api(database: Database, *, version: str) -> FastAPI:
     """The API to mount."""
-    return create_app(database, version=version)
+
+    @asynccontextmanager
+    async def lifespan(api: FastAPI) -> AsyncIterator[None]:
+        async with visible(api):
+            yield
+
+    # It runs only where the API is not mounted; there the lifespan of the app does the same.
+    return create_app(database, version=version, lifespan=lifespan)
+
+
+@asynccontextmanager
+async def visible(api: FastAPI) -> AsyncIterator[None]:
+    """Keep the row of a server that another program serves."""
+    state = api.state.server
+    own = heartbeat(state.database, address=None, vitals=state.vitals)
+    beating = asyncio.create_task(own.run(), name="mainspring server heartbeat")
+    try:
+        yield
+    finally:
+        own.stop()
+        await beating
+        await state.health.close()
+
+
+def heartbeat(database: Database, *, address: str | None, vitals: ReadVitals) -> Heartbeat:
+    """The row of a server; it uses a connection of the pool that requests use for tokens."""
+
+    async def run_action(action: Action) -> Any:
+        async with (await database.async_pool()).connection() as connection:
+            return await action(connection)
+
+    def activity() -> Activity:
+        facts = {"address": address, "is_stopping": bool(vitals().hindrances)}
+        return Activity({name: fact for name, fact in facts.items() if fact is not None})
+
+    return Heartbeat(
+        process_facts(ProcessKind.SERVER, __version__),
+        run_action,
+        activity,
+        lease_seconds=database.settings.lease_seconds,
+    )
 
 
 async def first_login(database: Database) -> str | None:

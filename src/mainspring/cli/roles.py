@@ -20,6 +20,7 @@ from mainspring.app.preparation import prepare
 from mainspring.cli.app_loader import load_app
 from mainspring.cli.config_option import ConfigFile
 from mainspring.cli.examples import example
+from mainspring.cli.role_health import companions, health_variables
 from mainspring.cli.role_options import Concurrency, Expose, Host, Port
 from mainspring.cli.role_output import (
     Announcer,
@@ -37,6 +38,7 @@ from mainspring.domain.types import DEFAULT_QUEUE
 from mainspring.runtime import logs, parent_watch, roles, supervisor
 from mainspring.runtime.worker.worker import Worker
 from mainspring.services import housekeeping
+from mainspring.settings import Settings
 from mainspring.settings.model import NAMES
 from mainspring.settings.rules import unknown_variables
 from mainspring.telemetry import LogFormat
@@ -81,7 +83,7 @@ def worker(
         settings = make_settings(database_url, data_dir, log_format=log_format)
         logs.configure(settings, role="supervisor", version=__version__)
         command = supervisor.this_command(*_without(sys.argv[1:], "--processes", "--reload"))
-        raise typer.Exit(asyncio.run(_supervise(command, processes, reload=reload)))
+        raise typer.Exit(asyncio.run(_supervise(command, settings, processes, reload=reload)))
     app = load_app(app_reference) if app_reference else Mainspring()
     flags = {"concurrency": concurrency, "drain_seconds": drain_seconds, "log_format": log_format}
     _configure(app, database_url, data_dir, role="worker", **flags)
@@ -149,7 +151,14 @@ def run_all(
         try:
             print_examples(app, where(app) if console.where is None else console.where)
             interfaces = (server, console)
-            _run(app, chosen, with_scheduler=True, interfaces=interfaces, announcer=announcer)
+            _run(
+                app,
+                chosen,
+                with_scheduler=True,
+                interfaces=interfaces,
+                announcer=announcer,
+                server=server,
+            )
         finally:
             app.blocking(console.close())
     finally:
@@ -177,7 +186,14 @@ def serve(
         asyncio.run(_print_server(app, server))
         _say_which(app)
         announcer = _announcer(app)
-        _run(app, (), with_scheduler=False, interfaces=(server,), announcer=announcer)
+        _run(
+            app,
+            (),
+            with_scheduler=False,
+            interfaces=(server,),
+            announcer=announcer,
+            server=server,
+        )
     finally:
         app.close()
 
@@ -247,11 +263,17 @@ def _run(
     with_scheduler: bool,
     announcer: Announcer,
     interfaces: Sequence[roles.Role] = (),
+    server: "Server | None" = None,
 ) -> None:
     """A worker for the queues, unless there are none, a scheduler if asked for, and interfaces
     that stay open until both have stopped."""
     serving = _serve(
-        app, queues, with_scheduler=with_scheduler, announcer=announcer, interfaces=interfaces
+        app,
+        queues,
+        with_scheduler=with_scheduler,
+        announcer=announcer,
+        interfaces=interfaces,
+        server=server,
     )
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         worker = runner.run(serving)
@@ -266,6 +288,7 @@ async def _serve(
     with_scheduler: bool,
     announcer: Announcer,
     interfaces: Sequence[roles.Role],
+    server: "Server | None",
 ) -> Worker | None:
     await prepare(app)
     with_schedules = with_scheduler and app.settings.default_schedules
@@ -275,11 +298,13 @@ async def _serve(
     # its time. Not even once: that takes a tenth of a worker's start, and finds next to nothing.
     gc.freeze()
     scheduler = app.schedules.scheduler() if with_scheduler else None
+    vitals = [role.vitals for role in (scheduler, worker) if role is not None]
+    beside = companions(app, vitals, server)
     announcer.started()
     await roles.run(
         [] if scheduler is None else [scheduler],
         [] if worker is None else [worker],
-        interfaces,
+        [*interfaces, *beside],
         on_stop=lambda: announcer.stopping(worker, app.settings.drain_seconds),
         on_hurry=announcer.hurrying,
     )
@@ -306,10 +331,13 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _supervise(command: list[str], processes: int, *, reload: bool) -> int:
+async def _supervise(
+    command: list[str], settings: Settings, processes: int, *, reload: bool
+) -> int:
     if reload:
         return await supervisor.reload_on_change(command, Path.cwd())
-    return await supervisor.Supervisor(command, count=processes).run()
+    variables = [health_variables(settings, number) for number in range(processes)]
+    return await supervisor.Supervisor(command, count=processes, variables=variables).run()
 
 
 def _without(arguments: list[str], *names: str) -> list[str]:

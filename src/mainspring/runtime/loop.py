@@ -1,6 +1,7 @@
 """The one loop behind every background duty: a pass, a wait, and no end to either."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -10,6 +11,7 @@ import psycopg
 from mainspring import telemetry
 from mainspring.db.outages import is_outage
 from mainspring.domain.errors.database import DatabaseError
+from mainspring.domain.health import Pulse
 
 _LONGEST_PAUSE = 10.0
 _MOST_DOUBLINGS = 6
@@ -40,6 +42,20 @@ class Failures:
             self._logged_at = None
 
 
+class Rounds:
+    """When something that goes round last came by, and how long it rests; any thread may look."""
+
+    def __init__(self, name: str) -> None:
+        self.at, self._name, self._rest = time.monotonic(), name, math.inf
+
+    def passed(self, rest: float) -> None:
+        """It comes by again in so many seconds; infinitely many if it waits to be woken."""
+        self.at, self._rest = time.monotonic(), rest
+
+    def pulse(self, *, awaits_database: bool = False) -> Pulse:
+        return Pulse(self._name, self.at, self._rest, awaits_database)
+
+
 class Loop:
     """Calls `action` for ever; it answers how many seconds to wait, and `wake` ends the wait.
 
@@ -50,6 +66,7 @@ class Loop:
     def __init__(self, name: str, action: Callable[[], Coroutine[Any, Any, float]]) -> None:
         self.name = name
         self.passes = 0
+        self.rounds = Rounds(f"{name} loop")
         self._action = action
         self._wake = asyncio.Event()
         self._failures = Failures(name)
@@ -58,10 +75,12 @@ class Loop:
         self._wake.set()
 
     async def run(self) -> None:
+        self.rounds.passed(0)
         while True:
             self._wake.clear()
             pause = await self._pass()
             self.passes += 1
+            self.rounds.passed(pause)
             try:
                 async with asyncio.timeout(pause):
                     await self._wake.wait()

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mainspring import telemetry
@@ -25,8 +25,16 @@ _REFUSED = 2
 class Supervisor:
     """Keeps `count` processes of the same command running."""
 
-    def __init__(self, command: Sequence[str], *, count: int) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        count: int,
+        variables: Sequence[Mapping[str, str]] | None = None,
+    ) -> None:
+        """`variables` are of the environment of each process."""
         self._command, self._count = list(command), count
+        self._variables = variables or [{}] * count
         self._processes: set[Process] = set()
         self._stopping = asyncio.Event()
         self._lifeline = ParentWatch()
@@ -37,7 +45,7 @@ class Supervisor:
         protection.hide_environment()  # It is that of the workers, whose commands could read it.
         _on_signals(self.stop)
         try:
-            await asyncio.gather(*(self._keep_one() for _ in range(self._count)))
+            await asyncio.gather(*(self._keep_one(number) for number in range(self._count)))
         finally:
             self._lifeline.close()
         return self._exit_code
@@ -60,11 +68,13 @@ class Supervisor:
                 telemetry.event("reloading")
                 self.restart()
 
-    async def _keep_one(self) -> None:
+    async def _keep_one(self, number: int) -> None:
         pause = 0.1
         while not self._stopping.is_set():
             process = await asyncio.create_subprocess_exec(
-                *self._command, pass_fds=self._lifeline.fds, env=self._lifeline.environment
+                *self._command,
+                pass_fds=self._lifeline.fds,
+                env={**self._lifeline.environment, **self._variables[number]},
             )
             self._processes.add(process)
             if self._stopping.is_set():  # Asked to while it was being started.

@@ -78,7 +78,7 @@ class Work:
         """Keep the lease; what the worker is to stop."""
         async with self.leases.connected() as connection:
             await self.leases.queues_of(connection, worker_id)
-            if not await workers.renew(connection, worker_id, lease):
+            if await workers.renew(connection, worker_id, lease) is None:
                 raise WorkerGone(worker_id)
             return await store.to_stop(connection, worker_id)
 

@@ -211,6 +211,21 @@ class Settings(_Model):
     port: int = fields.whole(
         8080, least=0, most=65535, description="port the server listens on; 0 picks a free one"
     )
+    health_port: int = fields.whole(
+        0,
+        least=0,
+        most=65535,
+        description=(
+            "port on which every process answers /healthz and /readyz from a thread of its own; "
+            "0 is none"
+        ),
+    )
+    health_host: str = fields.text(
+        "127.0.0.1", description="address that the health port listens on"
+    )
+    health_file: Path | None = fields.path(
+        description="file that a process touches every 5 seconds while it is healthy"
+    )
     max_request_bytes: int = fields.whole(
         8 * 1024 * 1024,
         least=1024,

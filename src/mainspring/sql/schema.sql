@@ -4131,7 +4131,10 @@ CREATE TABLE mainspring.workers (
     version text NOT NULL,
     died_at timestamp with time zone,
     records_starts boolean DEFAULT false NOT NULL,
-    survived boolean DEFAULT false NOT NULL
+    survived boolean DEFAULT false NOT NULL,
+    schema_number integer,
+    clock_offset_ms bigint,
+    round_trip_ms real
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
@@ -8872,6 +8875,57 @@ CREATE VIEW mainspring.person_status AS
    FROM mainspring.people
   WHERE mainspring.is_visible(tenant_id);
 
+CREATE TABLE mainspring.processes (
+    process_id bigint DEFAULT nextval('mainspring.worker_ids'::regclass) NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    clock_offset_ms bigint,
+    round_trip_ms real,
+    pid integer NOT NULL,
+    schema_number integer NOT NULL,
+    kind text NOT NULL,
+    name text NOT NULL,
+    host text NOT NULL,
+    identity text NOT NULL,
+    version text NOT NULL,
+    facts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    CONSTRAINT processes_kind CHECK ((kind = ANY (ARRAY['scheduler'::text, 'server'::text])))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+CREATE VIEW mainspring.process_status AS
+ SELECT process.process_id,
+    process.kind,
+        CASE
+            WHEN isolation.is_isolated THEN ((process.kind || ' '::text) || process.process_id)
+            ELSE process.name
+        END AS name,
+        CASE
+            WHEN (NOT isolation.is_isolated) THEN process.host
+            ELSE NULL::text
+        END AS host,
+        CASE
+            WHEN (NOT isolation.is_isolated) THEN process.pid
+            ELSE NULL::integer
+        END AS pid,
+    process.version,
+    process.schema_number,
+    process.started_at,
+    process.seen_at,
+    process.expires_at,
+    (process.expires_at > statement_timestamp()) AS is_alive,
+    process.clock_offset_ms,
+    process.round_trip_ms,
+        CASE
+            WHEN (NOT isolation.is_isolated) THEN process.facts
+            ELSE COALESCE(( SELECT jsonb_object_agg(fact.key, fact.value) AS jsonb_object_agg
+               FROM jsonb_each(process.facts) fact(key, value)
+              WHERE (fact.key = ANY (ARRAY['leads'::text, 'checked_at'::text, 'is_stopping'::text]))), '{}'::jsonb)
+        END AS facts
+   FROM (mainspring.processes process
+     CROSS JOIN ( SELECT mainspring.is_isolated() AS is_isolated) isolation);
+
 CREATE TABLE mainspring.prune_marks (
     keep interval NOT NULL,
     pruned_until timestamp with time zone NOT NULL,
@@ -9257,7 +9311,13 @@ CREATE VIEW mainspring.worker_status AS
     worker.renewed_at,
     worker.expires_at,
     worker.is_stopping,
-    (worker.expires_at > statement_timestamp()) AS is_alive
+    (worker.expires_at > statement_timestamp()) AS is_alive,
+    worker.schema_number,
+    worker.clock_offset_ms,
+    worker.round_trip_ms,
+    ((worker.expires_at <= statement_timestamp()) AND (worker.process_identity <> ''::text) AND (EXISTS ( SELECT
+           FROM mainspring.workers newer
+          WHERE ((newer.process_identity = worker.process_identity) AND (newer.worker_id > worker.worker_id))))) AS is_replaced
    FROM ((mainspring.workers worker
      CROSS JOIN LATERAL ( SELECT NULLIF("substring"(worker.process_identity, '^api:(.*):[^:]*$'::text), '*'::text) AS tenant_id) owner)
      CROSS JOIN LATERAL ( SELECT whole.is_whole,
@@ -9393,6 +9453,9 @@ ALTER TABLE ONLY mainspring.outputs
 
 ALTER TABLE ONLY mainspring.people
     ADD CONSTRAINT people_pkey PRIMARY KEY (person_id);
+
+ALTER TABLE ONLY mainspring.processes
+    ADD CONSTRAINT processes_pkey PRIMARY KEY (process_id);
 
 ALTER TABLE ONLY mainspring.prune_marks
     ADD CONSTRAINT prune_marks_pkey PRIMARY KEY (keep);
@@ -9818,6 +9881,8 @@ CREATE POLICY of_tenant_and_creator ON mainspring.jobs USING ((mainspring.is_vis
 CREATE POLICY of_tenant_and_creator ON mainspring.jobs_history USING ((mainspring.is_visible(tenant_id) AND mainspring.is_own(created_by)));
 
 ALTER TABLE mainspring.people ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE mainspring.processes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.record_retention ENABLE ROW LEVEL SECURITY;
 

@@ -10,7 +10,9 @@ import orjson
 from mainspring.db.sessions import Session, fetch_mappings
 from mainspring.db.statements import load
 from mainspring.domain.claiming.lanes import Lane
+from mainspring.domain.processes import ClockReading
 from mainspring.domain.types import WorkerId
+from mainspring.store.rows.clocks import clock_params
 
 _STATEMENTS = load("workers")
 
@@ -28,6 +30,8 @@ class WorkerFacts:
     version: str
     schemas: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     """What its handlers take, by definition; None for any payload."""
+    schema_number: int | None = None
+    """The newest migration that its program knows."""
 
 
 async def register(session: Session, facts: WorkerFacts, lease: timedelta) -> WorkerId:
@@ -42,6 +46,7 @@ async def register(session: Session, facts: WorkerFacts, lease: timedelta) -> Wo
             "process_identity": facts.process_identity,
             "queues": list(facts.queues),
             "version": facts.version,
+            "schema_number": facts.schema_number,
             "schemas": orjson.dumps(facts.schemas).decode(),
         },
     )
@@ -49,10 +54,14 @@ async def register(session: Session, facts: WorkerFacts, lease: timedelta) -> Wo
     return WorkerId(worker_id)
 
 
-async def renew(session: Session, worker_id: WorkerId, lease: timedelta) -> bool:
-    """False when the lease has run out; then it stays lost."""
-    params = {"worker_id": worker_id, "lease": lease}
-    return await (await session.execute(_STATEMENTS["renew"].sql, params)).fetchone() is not None
+async def renew(
+    session: Session, worker_id: WorkerId, lease: timedelta, *, clock: ClockReading | None = None
+) -> float | None:
+    """When, in seconds of the database's clock; None if the lease has run out: then it stays lost.
+    `clock` is what the renewal before has shown."""
+    params = {"worker_id": worker_id, "lease": lease, **clock_params(clock)}
+    row = await (await session.execute(_STATEMENTS["renew"].sql, params)).fetchone()
+    return None if row is None else row[0]
 
 
 async def set_wants_wake(session: Session, worker_id: WorkerId, *, wants_wake: bool) -> None:

@@ -31,6 +31,7 @@ TAGS: Mapping[str, str] = MappingProxyType(
         "limits": "How many jobs run at once, and how often they start.",
         "retention": "How long things are kept.",
         "queues": "Live jobs by queue.",
+        "processes": "Workers, schedulers and servers, and what they do together.",
         "workers": "The processes that run jobs.",
         "work": "For workers in any language: claim jobs under a lease and report on them.",
         "tenants": "Owners of jobs and schedules.",

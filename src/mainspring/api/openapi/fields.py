@@ -10,9 +10,10 @@ from mainspring.api.openapi.access_fields import ACCESS_FIELDS
 from mainspring.api.openapi.error_fields import ERROR_FIELDS
 from mainspring.api.openapi.figure_fields import FIGURE_FIELDS
 from mainspring.api.openapi.job_fields import JOB_FIELDS
+from mainspring.api.openapi.process_fields import PROCESS_FIELDS
 from mainspring.api.openapi.rule_fields import RULE_FIELDS
 
-PARTS = (ACCESS_FIELDS, ERROR_FIELDS, FIGURE_FIELDS, JOB_FIELDS, RULE_FIELDS)
+PARTS = (ACCESS_FIELDS, ERROR_FIELDS, FIGURE_FIELDS, JOB_FIELDS, PROCESS_FIELDS, RULE_FIELDS)
 FIELDS: Mapping[str, tuple[str, Any]] = MappingProxyType(
     {name: field for part in PARTS for name, field in part.items()}
 )

@@ -95,6 +95,7 @@ _PARAMETERS: Mapping[str, Any] = MappingProxyType(
         "list_approvals.after": "7",
         "list_events.name": ["provider.*"],
         "list_flows.name": ["nightly"],
+        "list_processes.kind": ["scheduler"],
         "list_slots.before": "2026-01-31T12:00:00Z",
         "list_tokens.state": ["active"],
         "preview_retention.kind": "jobs",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mainspring.client._async.jobs import Jobs
     from mainspring.client._async.limits import Limits
     from mainspring.client._async.people import People
+    from mainspring.client._async.processes import Processes
     from mainspring.client._async.retention import Retention
     from mainspring.client._async.schedules import Schedules
     from mainspring.client._async.sessions import Sessions
@@ -34,6 +35,7 @@ class Resources:
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    processes: "Processes"
     retention: "Retention"
     schedules: "Schedules"
     sessions: "Sessions"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mainspring.client._sync.jobs import Jobs
     from mainspring.client._sync.limits import Limits
     from mainspring.client._sync.people import People
+    from mainspring.client._sync.processes import Processes
     from mainspring.client._sync.retention import Retention
     from mainspring.client._sync.schedules import Schedules
     from mainspring.client._sync.sessions import Sessions
@@ -34,6 +35,7 @@ class Resources:
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    processes: "Processes"
     retention: "Retention"
     schedules: "Schedules"
     sessions: "Sessions"

@@ -14,6 +14,7 @@ from psycopg import AsyncConnection
 
 from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.reconnecting import ReconnectingConnection
+from mainspring.domain.health import Pulse
 from mainspring.domain.retention import RetentionKind
 from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.runtime.loop import Loop
@@ -64,6 +65,11 @@ class Dispatcher:
 
     def duties(self) -> tuple[Coroutine[Any, Any, None], ...]:
         return self.loop.run(), self.pruning.run()
+
+    def pulse(self) -> Pulse:
+        """For any thread."""
+        awaits_database = self._connection.waiting_since is not None
+        return self.loop.rounds.pulse(awaits_database=awaits_database)
 
     async def close(self) -> None:
         await self._connection.close()

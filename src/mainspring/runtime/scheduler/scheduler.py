@@ -31,10 +31,13 @@ from mainspring.db.outages import OUTAGES
 from mainspring.db.pool import AsyncPool
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.db.role_logins import RoleLogins
+from mainspring.domain.health import Vitals
 from mainspring.domain.notifications import NotificationKind, parse_notification
+from mainspring.domain.processes import Activity, ProcessKind
 from mainspring.domain.retention import RetentionKind
 from mainspring.domain.sqlstates import is_of_a_row
 from mainspring.runtime.dispatcher.dispatcher import Dispatcher
+from mainspring.runtime.heartbeat import Heartbeat, process_facts
 from mainspring.runtime.loop import Loop
 from mainspring.runtime.maintenance.duties import recover
 from mainspring.runtime.maintenance.pruning import CleanupTaken
@@ -83,6 +86,7 @@ class Scheduler:
         launchers: Mapping[str, type[Launcher]],
         *,
         settings: Settings,
+        version: str,
         job_queue: Any = None,
     ) -> None:
         self.started = asyncio.Event()
@@ -129,11 +133,31 @@ class Scheduler:
         self.maintenance = Loop("schedule maintenance", self._maintain)
         self.pruning = Loop("slots", self._prune)
         self.dispatcher = Dispatcher(self._url, settings=settings)
+        self._heartbeat = Heartbeat(
+            process_facts(ProcessKind.SCHEDULER, version),
+            # One that is hardly ever used, and by statements that end soon.
+            self._pruning_connection.try_once,
+            self._activity,
+            lease_seconds=settings.lease_seconds,
+        )
 
     @property
     def leads(self) -> bool:
         """Whether it reads first; through a pooler nobody can know, so everyone does."""
         return self._leading is not None or self._settings.use_pooler
+
+    def vitals(self) -> Vitals:
+        """For any thread."""
+        if not self.started.is_set():
+            return Vitals(hindrances=("starting",), role=ProcessKind.SCHEDULER)
+        fires = any(each.waiting_since is not None for each in (self._fires, self._beside))
+        pulses = (self.loop.rounds.pulse(awaits_database=fires), self.dispatcher.pulse())
+        hindrances = ("stopping",) if self._stopping.is_set() else ()
+        return Vitals(pulses, hindrances, ProcessKind.SCHEDULER)
+
+    def _activity(self) -> Activity:
+        facts = {"leads": self.leads, "is_stopping": self._stopping.is_set()}
+        return Activity(facts, time.monotonic() - self.loop.rounds.at)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -146,7 +170,7 @@ class Scheduler:
         try:
             await self._fires.run(self._recover)
             await self._fires.run(self._name_unknown_launchers)
-            for loop in (self.loop, self.maintenance, self.pruning):
+            for loop in (self.loop, self.maintenance, self.pruning, self._heartbeat):
                 self._spawn(loop.run())
             for duty in self.dispatcher.duties():
                 self._spawn(duty)

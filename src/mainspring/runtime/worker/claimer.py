@@ -22,7 +22,7 @@ from mainspring.domain.claiming.fair_share import Visit
 from mainspring.domain.claiming.lanes import Lane, LaneBook, lane_order
 from mainspring.domain.claiming.prefetch import PrefetchRate
 from mainspring.domain.types import WorkerId
-from mainspring.runtime.loop import Failures
+from mainspring.runtime.loop import Failures, Rounds
 from mainspring.runtime.maintenance.limit_grants import Grants
 from mainspring.runtime.worker import sweeps
 from mainspring.runtime.worker.buffer import Buffer, Claimed, by_lane, lane_of
@@ -71,17 +71,14 @@ class Claimer:
         self.pace = PrefetchRate(prefetch)
         self.is_stopping = False
         self.wants_wake = True
+        self.rounds = Rounds("claim loop")
         self.returns: list[Report] = []  # To be handed back, besides what waits for too long.
         self._connection, self._order = connection, order
         self._buffer, self._runners = buffer, runners
         self._reporter, self._unknown = reporter, unknown
-        self._grants = grants
-        self._speculation, self._events = speculation, events
-        self._lease = lease
-        self._queues = queues
-        self._poll_seconds = poll_seconds
-        self._wake = asyncio.Event()
-        self._has_capacity = asyncio.Event()
+        self._grants, self._speculation, self._events = grants, speculation, events
+        self._lease, self._queues, self._poll_seconds = lease, queues, poll_seconds
+        self._wake, self._has_capacity = asyncio.Event(), asyncio.Event()
         self._busy_since: float | None = None
         self._has_swept = False
         self._has_floors = False
@@ -159,8 +156,10 @@ class Claimer:
             try:
                 await self._pass()
                 self._failures.end()
+                self.rounds.passed(self._poll_seconds)
             except psycopg.Error as error:
-                await asyncio.sleep(self._failures.note(error))
+                self.rounds.passed(pause := self._failures.note(error))
+                await asyncio.sleep(pause)
 
     async def _pass(self) -> None:
         if self._announced:
@@ -169,6 +168,7 @@ class Claimer:
         if not wanted:
             self._has_capacity.clear()
             if not self._wanted() and not self._announced:
+                self.rounds.passed(math.inf)
                 await self._has_capacity.wait()
             return
         self._wake.clear()

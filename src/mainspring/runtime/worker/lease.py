@@ -32,8 +32,11 @@ from mainspring.db import connect, processes
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.db.reconnecting import ReconnectingConnection, shut_down
 from mainspring.domain.errors.database import DatabaseError
+from mainspring.domain.health import Pulse
+from mainspring.domain.processes import ClockReading
 from mainspring.domain.sqlstates import is_worth_retrying
 from mainspring.domain.types import WorkerId
+from mainspring.runtime.stopwatch import Stopwatch
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.progress import Progress, SignOfLife
 from mainspring.store import attempts, workers
@@ -118,6 +121,8 @@ class LeaseKeeper:
         self._busy_since: float | None = None
         self._looked_at = self._rested_at = time.monotonic()
         self._withdrawn: list[ClaimedJob] = []
+        self._clock: ClockReading | None = None
+        self._is_over = False
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mainspring-lease", daemon=True)
 
@@ -127,6 +132,13 @@ class LeaseKeeper:
 
     def close(self) -> None:
         self._closed.set()
+
+    def pulse(self) -> Pulse | None:
+        """For any thread; None once there is nothing to renew."""
+        if self._is_over:
+            return None
+        is_busy = self._busy_since is not None  # It does nothing but ask the database.
+        return Pulse("lease thread", self._rested_at, self._lease.tick, is_busy)
 
     def look_after(self) -> None:
         """Called in the event loop: free the thread from a connection that hangs."""
@@ -147,6 +159,7 @@ class LeaseKeeper:
                 self._disconnect()
             self._busy_since = None
             self._rested_at = time.monotonic()
+        self._is_over = True
         self._disconnect()
 
     def _pass(self, now: float) -> bool:
@@ -173,10 +186,14 @@ class LeaseKeeper:
     def _renew(self, ends_at: float) -> bool:
         session = self._session()
         left = timedelta(seconds=max(ends_at - time.monotonic(), 0))
-        is_renewed = at_once(workers.renew(session, self._worker_id, left))
-        if is_renewed:
-            self._lease.valid_until = ends_at
-        return is_renewed
+        watch = Stopwatch()
+        database_at = at_once(workers.renew(session, self._worker_id, left, clock=self._clock))
+        if database_at is None:
+            return False
+        # Stored by the next renewal, so that a reading costs no round trip of its own.
+        self._clock = watch.read(database_at)
+        self._lease.valid_until = ends_at
+        return True
 
     def _note_stall(self, oldest: SignOfLife, now: float) -> None:
         lease, silence = self._lease, self._progress.silence(now)

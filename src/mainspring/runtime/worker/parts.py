@@ -30,6 +30,7 @@ from mainspring.db.connect import for_own_statements, with_options
 from mainspring.db.reconnecting import ReconnectingConnection
 from mainspring.domain.claiming.lanes import Lane
 from mainspring.domain.definitions import Handler
+from mainspring.domain.health import Pulse
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import JobId, WorkerId
 from mainspring.runtime.executors.processes import ProcessExecutor, default_size
@@ -200,6 +201,12 @@ class Parts:
         """Go on under a new lease."""
         self.reporter.worker_id = self.watchdog.worker_id = worker_id
         self.claimer.start_over(worker_id)
+
+    def pulses(self) -> tuple[Pulse, ...]:
+        """Of the loops without which no job is run or reported; for any thread."""
+        awaits_database = self.progress.awaits_database
+        essential = (self.claimer.rounds, self.reporter.rounds)
+        return tuple(each.pulse(awaits_database=awaits_database) for each in essential)
 
     def loops(self) -> Iterator[Coroutine[Any, Any, None]]:
         """All that has to run."""

@@ -51,6 +51,11 @@ class Progress:
         """For how many seconds the event loop has done nothing."""
         return now - self._beat_at
 
+    @property
+    def awaits_database(self) -> bool:
+        """Whether a connection that holds the lease up waits for an answer."""
+        return any(each.waiting_since is not None for each in self._needed)
+
     def oldest(self, now: float) -> SignOfLife:
         signs = [SignOfLife(each.name, self._sign(each, now)) for each in self._needed]
         return min((SignOfLife("event loop", self._beat_at), *signs), key=lambda sign: sign.at)

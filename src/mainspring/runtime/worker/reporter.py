@@ -28,6 +28,7 @@ from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.redaction import NO_SECRETS, Redactor
 from mainspring.domain.sqlstates import is_worth_retrying
 from mainspring.domain.types import AttemptStatus, JobId, WorkerId
+from mainspring.runtime.loop import Rounds
 from mainspring.runtime.worker.buffer import Buffer, lane_of
 from mainspring.runtime.worker.claimed_job import ClaimedJob
 from mainspring.runtime.worker.events import WorkerEvents
@@ -69,6 +70,7 @@ class Reporter:
     ) -> None:
         self.worker_id = WorkerId(0)
         self.in_flight = 0
+        self.rounds = Rounds("report loop")
         self._connection = connection
         self._buffer = buffer
         self._speculation = speculation
@@ -171,7 +173,9 @@ class Reporter:
     async def run(self) -> None:
         sent_at = -math.inf
         while True:
+            self.rounds.passed(math.inf)
             await self._has_reports.wait()
+            self.rounds.passed(_APART_SECONDS)
             self._idle.clear()
             if (pause := sent_at + _APART_SECONDS - time.monotonic()) > 0 and self._buffer:
                 await asyncio.sleep(pause)

@@ -21,11 +21,14 @@ import psycopg
 from psycopg import AsyncConnection
 
 from mainspring import telemetry
+from mainspring.db import migrate
 from mainspring.db.listen import listen
 from mainspring.db.outages import OUTAGES
 from mainspring.domain.definitions import Handler, schemas_of
+from mainspring.domain.health import Vitals
 from mainspring.domain.jobs.outcomes import StopReason
 from mainspring.domain.notifications import Notification, NotificationKind, parse_notification
+from mainspring.domain.processes import ProcessKind
 from mainspring.domain.types import WaitsFor, WorkerId
 from mainspring.runtime.loop import done_before
 from mainspring.runtime.worker.claimed_job import ClaimedJob
@@ -70,6 +73,7 @@ class Worker:
             concurrency=settings.concurrency,
             version=version,
             schemas=schemas_of(handlers),
+            schema_number=migrate.newest(),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping, self._hurry = asyncio.Event(), asyncio.Event()
@@ -106,6 +110,17 @@ class Worker:
     def hurry(self) -> None:
         """Do not wait for running jobs any longer."""
         self._hurry.set()
+
+    def vitals(self) -> Vitals:
+        """For any thread."""
+        if not self.started.is_set():
+            return Vitals(hindrances=("starting",), role=ProcessKind.WORKER)
+        hindrances = () if self.parts.lease.has_left() else ("the lease is lost",)
+        if self._stopping.is_set():
+            hindrances = ("stopping",)
+        kept = self._keeper and self._keeper.pulse()
+        pulses = (*self.parts.pulses(), *((kept,) if kept else ()))
+        return Vitals(pulses, hindrances, ProcessKind.WORKER)
 
     @property
     def running(self) -> int:

@@ -5,9 +5,9 @@
 with registered as (
     insert into mainspring.workers
         (expires_at, pid, concurrency, name, host, process_identity, queues, version,
-         records_starts)
+         schema_number, records_starts)
     values (now() + %(lease)s::interval, %(pid)s, %(concurrency)s, %(name)s, %(host)s,
-            %(process_identity)s, %(queues)s::text[], %(version)s, true)
+            %(process_identity)s, %(queues)s::text[], %(version)s, %(schema_number)s, true)
     returning worker_id
 ), declared as (
     insert into mainspring.worker_schemas (worker_id, key, arg_schema)
@@ -18,11 +18,13 @@ select worker_id from registered;
 
 -- name: renew
 -- scope: system
--- Renews a lease that has not run out; no row means that it has.
+-- Renews a lease that has not run out; no row means that it has. It stores the clock reading of the
+-- renewal before, and returns the middle of its own execution in seconds of the database's clock.
 update mainspring.workers
-   set renewed_at = now(), expires_at = now() + %(lease)s::interval
+   set renewed_at = now(), expires_at = now() + %(lease)s::interval,
+       clock_offset_ms = %(clock_offset_ms)s, round_trip_ms = %(round_trip_ms)s
  where worker_id = %(worker_id)s and expires_at > now()
-returning worker_id;
+returning date_part('epoch', now() + (clock_timestamp() - now()) / 2);
 
 -- name: set_wants_wake
 -- scope: system

@@ -7,7 +7,14 @@ select worker.worker_id,
        case when seen.is_whole then worker.host end as host,
        case when seen.is_whole then worker.pid end as pid,
        seen.queues, worker.concurrency, worker.version, worker.started_at, worker.renewed_at,
-       worker.expires_at, worker.is_stopping, worker.expires_at > statement_timestamp() as is_alive
+       worker.expires_at, worker.is_stopping,
+       worker.expires_at > statement_timestamp() as is_alive, worker.schema_number,
+       worker.clock_offset_ms, worker.round_trip_ms,
+       -- It lost its lease, and the same process goes on under another id.
+       worker.expires_at <= statement_timestamp() and worker.process_identity <> ''
+       and exists (select from mainspring.workers as newer
+                    where newer.process_identity = worker.process_identity
+                      and newer.worker_id > worker.worker_id) as is_replaced
   from mainspring.workers as worker
  cross join lateral (
     -- What an HTTP worker is known by names its tenant; * is an operator's.

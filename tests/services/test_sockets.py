@@ -1,11 +1,11 @@
-"""The socket that the server listens on."""
+"""The sockets that processes listen on."""
 
 import socket
 
 import pytest
 
-from mainspring.api.server import listen
 from mainspring.domain.errors import SettingsError
+from mainspring.services.sockets import listen
 
 
 def test_small_answers_are_not_held_back_by_the_network():
