@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mainspring.app.jobs import Jobs
     from mainspring.app.limits import Limits
     from mainspring.app.people import People
+    from mainspring.app.queues import Queues
     from mainspring.app.schedules import Schedules
     from mainspring.app.secrets import Secrets
     from mainspring.app.tenants import Tenants
@@ -29,6 +30,7 @@ class Namespaces(App):
     jobs: "Jobs"
     limits: "Limits"
     people: "People"
+    queues: "Queues"
     schedules: "Schedules"
     secrets: "Secrets"
     tenants: "Tenants"

@@ -36,6 +36,7 @@ MainspringError
 │   ├── JobNotFound
 │   ├── ScheduleNotFound
 │   ├── LimitNotFound
+│   ├── QueueNotPaused         in errors.queues
 │   ├── ApprovalNotFound       the job never asked for approval
 │   ├── FlowNotFound
 │   ├── EventNotFound
