@@ -27,8 +27,6 @@ REMOVALS: Mapping[str, str] = {
     "delay": "update mainspring.jobs set scheduled_for = now() where job_id = %(job_id)s",
     "backoff": "update mainspring.jobs set scheduled_for = now() where job_id = %(job_id)s",
     "turn": "delete from mainspring.jobs where schedule_id is not null and job_id <> %(job_id)s",
-    "handler": "insert into mainspring.worker_schemas (worker_id, key)"
-    " select worker_id, 'work' from mainspring.workers where not is_stopping",
     "limit_zero": "select mainspring.set_limit('mail', 9)",
     "limit_places": "select mainspring.set_limit('mail', 9)",
     "rate": "delete from mainspring.buckets",
@@ -36,8 +34,7 @@ REMOVALS: Mapping[str, str] = {
     "set_aside": "update mainspring.set_aside set again_at = now()",
     "queue_paused": "select mainspring.resume_queue('default')",
     "behind_priority": "delete from mainspring.jobs where priority = 1",
-    "behind": "delete from mainspring.jobs where job_id < %(job_id)s and state = 'queued'"
-    " and not exists (select from mainspring.dependencies where parent_id = jobs.job_id)",
+    "behind": "delete from mainspring.jobs where job_id < %(job_id)s and state = 'queued'",
     "places_full": "update mainspring.workers set concurrency = 9",
     "stopping": "select mainspring.settle_cancel(%(job_id)s)",
 }
@@ -46,12 +43,7 @@ REMOVALS: Mapping[str, str] = {
 def draw(connection: psycopg.Connection, chance: random.Random) -> int:
     """A live job, with some of all that may hold it up."""
     _draw_limit(connection, chance)
-    for name in ("serving", "stopping"):
-        if chance.random() < 0.6:
-            add_worker(
-                connection, 7 + (name == "stopping"), concurrency=chance.choice([1, 9]),
-                is_stopping=name == "stopping",
-            )  # fmt: skip
+    _draw_workers(connection, chance)
     for priority in (1, 100):
         if chance.random() < 0.4:
             insert_job(connection, JobState.QUEUED, priority=priority)
@@ -68,6 +60,13 @@ def draw(connection: psycopg.Connection, chance: random.Random) -> int:
             "select mainspring.put_aside(%s, %s, 'why', array['1 hour'::interval])", (duty, job_id)
         )
     return job_id
+
+
+def _draw_workers(connection: psycopg.Connection, chance: random.Random) -> None:
+    for worker_id, is_stopping in ((7, False), (8, True)):
+        if chance.random() < 0.6:
+            places = chance.choice([1, 9])
+            add_worker(connection, worker_id, concurrency=places, is_stopping=is_stopping)
 
 
 def _draw_limit(connection: psycopg.Connection, chance: random.Random) -> None:
@@ -113,6 +112,9 @@ def _draw_job(connection: psycopg.Connection, chance: random.Random) -> int:
 def remove(connection: psycopg.Connection, job_id: int, code: str) -> None:
     if code in ("nobody_serves", "all_stopping"):
         add_worker(connection, 9)
+    elif code == "handler":
+        add_worker(connection, 10)
+        insert(connection, "worker_schemas", worker_id=10, key="work")
     elif code == "soon":
         claim(connection, job_id)
     else:

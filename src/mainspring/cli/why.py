@@ -3,7 +3,7 @@
 import typer
 from rich.text import Text
 
-from mainspring.api.models.why import ReasonModel, WhyModel
+from mainspring.api.models.why import WhyModel, WhyReasonModel
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.options import JobNumber
@@ -17,7 +17,10 @@ app = typer.Typer()
 @app.command("why", epilog=example("mainspring why 7"))
 @connected
 def why(client: Client, out: Out, job_id: JobNumber) -> None:
-    """Explain why a job does not run, or what it does, and what resolves it."""
+    """Explain why a job does not run.
+
+    Below each reason stands the command that resolves it; the first reason holds the job up.
+    """
     out.show(client.jobs.why(job_id), _print)
 
 
@@ -41,5 +44,5 @@ def _heading(found: WhyModel) -> Text:
     return line.append(".")
 
 
-def _line(reason: ReasonModel) -> Text:
+def _line(reason: WhyReasonModel) -> Text:
     return Text("  ").append(reason.code, style="yellow").append(f"  {reason.sentence}")

@@ -4618,7 +4618,6 @@ CREATE FUNCTION mainspring.pick_limited(queues text[], names text[], keys text[]
     AS $$
 declare
     quota integer := greatest(1, most / greatest(1, cardinality(names)));
-    unpaused text[] := mainspring.unpaused(queues);
 begin
     with asked as materialized (
         -- Places by number: to join by names would compare each key with all others.
@@ -4629,7 +4628,7 @@ begin
                as given (name, key, tenant_id, share, number)
     ), candidate as materialized (
         select first.*, asked.number, asked.name, share, limit_no, key_no, tenant_no
-          from asked, unnest(unpaused) as served (queue),
+          from asked, unnest(mainspring.unpaused(queues)) as served (queue),
                lateral (
                    select waiting.ctid as place, waiting.job_id, waiting.priority
                      from mainspring.jobs as waiting
@@ -6760,6 +6759,8 @@ CREATE FUNCTION mainspring.why(job_id bigint, tenant text DEFAULT NULL::text) RE
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET "TimeZone" TO 'UTC'
+    SET enable_seqscan TO 'off'
+    SET plan_cache_mode TO 'force_custom_plan'
     AS $$
 #variable_conflict use_column
 declare
@@ -6822,8 +6823,9 @@ declare
     usual record;
 begin
     if worker.worker_id is not null and not mainspring.why_has_begun(job, worker) then
-        return mainspring.why_reason('buffered', name || ' has claimed it and starts it once one of '
-            || 'its ' || worker.concurrency || ' places is free; after a second it is handed back.',
+        return mainspring.why_reason('buffered', name || ' has claimed it and starts it once one '
+            || 'of its ' || worker.concurrency || ' places is free; after a second it is handed '
+            || 'back.',
             since => job.started_at, facts => jsonb_build_object(
                 'worker_id', job.worker_id::text, 'places', worker.concurrency));
     end if;
@@ -6854,23 +6856,20 @@ declare
     places bigint := (select sum(worker.concurrency) from mainspring.why_workers(job) as worker
                        where worker.is_served and not worker.is_stopping);
 begin
+    -- In the order of the index, which the planner would not use for so large a part of the table.
     select count(*) into better from (
         select from mainspring.jobs as first
          where first.queue = job.queue and first.priority < job.priority
            and first.state = 'queued' and first.waits_for is null
+         order by first.priority, first.tenant_id, first.job_id
          limit mainspring.why_most()) as first;
     select count(*) into own from (
         select from mainspring.jobs as first
          where first.queue = job.queue and first.priority = job.priority
            and first.tenant_id = job.tenant_id and first.job_id < job.job_id
            and first.state = 'queued' and first.waits_for is null
-         limit mainspring.why_most()) as first;
-    select count(*) into others from (
-        select from mainspring.jobs as first
-         where first.queue = job.queue and first.priority = job.priority
-           and first.tenant_id <> job.tenant_id
-           and first.state = 'queued' and first.waits_for is null
-         limit mainspring.why_most()) as first;
+         order by first.job_id limit mainspring.why_most()) as first;
+    others := mainspring.why_of_others(job);
     if better > 0 then
         return next mainspring.why_reason('behind_priority', mainspring.why_count(better)
             || ' jobs of better priority are ready in its queue ' || job.queue || '.',
@@ -6983,7 +6982,8 @@ begin
       from mainspring.why_workers(job) as worker, lateral (
            select count(*) as count, min(held.started_at) as first_at,
                   (array_agg(held.job_id order by held.started_at))[1] as first_id
-             from (select * from mainspring.jobs as running
+             from (select running.job_id, running.started_at
+                     from mainspring.jobs as running
                     where running.state = 'running' and running.worker_id = worker.worker_id
                     limit worker.concurrency) as held) as running
      where worker.is_served and not worker.is_stopping;
@@ -7111,8 +7111,9 @@ CREATE FUNCTION mainspring.why_live(job mainspring.jobs) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     AS $$
 declare
-    reasons jsonb := (select jsonb_agg(reason order by place)
-                        from mainspring.why_reasons(job, 3) with ordinality as given (reason, place));
+    reasons jsonb := (
+        select jsonb_agg(reason order by place)
+          from mainspring.why_reasons(job, 3) with ordinality as given (reason, place));
 begin
     return jsonb_build_object(
         'job_id', job.job_id::text, 'state', job.state, 'waits_for', job.waits_for,
@@ -7185,8 +7186,8 @@ begin
             'It is no longer there: it would be older than what is kept of finished jobs ('
             || mainspring.why_span(kept) || ' at the least).',
             facts => jsonb_build_object('kept_seconds', extract(epoch from kept)))
-        else mainspring.why_reason('not_committed', 'Its id has been given out, and it is not to be '
-            || 'seen: the transaction that enqueues it is still open, or was rolled back.') end;
+        else mainspring.why_reason('not_committed', 'Its id has been given out, and it is not '
+            || 'to be seen: the transaction that enqueues it is open, or was rolled back.') end;
     return jsonb_build_object('job_id', job_id::text, 'state', null, 'waits_for', null,
                               'reasons', jsonb_build_array(reason), 'estimate', null);
 end
@@ -7245,6 +7246,23 @@ begin
            where seen.job_id = missing.job_id and seen.tenant_id = why_not_held.tenant limit 1
           ) as job on true;
 end
+$$;
+
+CREATE FUNCTION mainspring.why_of_others(job mainspring.jobs) RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+select (select count(*) from (
+            select from mainspring.jobs as other
+             where other.queue = job.queue and other.priority = job.priority
+               and other.tenant_id < job.tenant_id
+               and other.state = 'queued' and other.waits_for is null
+             order by other.tenant_id, other.job_id limit mainspring.why_most()) as before)
+     + (select count(*) from (
+            select from mainspring.jobs as other
+             where other.queue = job.queue and other.priority = job.priority
+               and other.tenant_id > job.tenant_id
+               and other.state = 'queued' and other.waits_for is null
+             order by other.tenant_id, other.job_id limit mainspring.why_most()) as behind)
 $$;
 
 CREATE FUNCTION mainspring.why_parent(parent_id bigint, levels integer) RETURNS jsonb
@@ -7348,7 +7366,8 @@ begin
     select count(*) into held from (
         select from mainspring.jobs as holder
          where holder.limit_name = known.name and holder.waits_for is null
-           and (not is_of_key or holder.limit_key = job.limit_key) limit most) as holder;
+           and (not is_of_key or holder.limit_key = job.limit_key)
+         order by holder.limit_key limit most) as holder;
     if held < most or most is null then
         return;
     end if;
@@ -7358,12 +7377,13 @@ begin
            and waiting.limit_key = job.limit_key and waiting.tenant_id = job.tenant_id
            and hashtextextended(waiting.queue, 0) = hashtextextended(job.queue, 0)
            and (waiting.priority, waiting.job_id) < (job.priority, job.job_id)
-         limit mainspring.why_most()) as waiting;
+         order by waiting.priority, waiting.job_id limit mainspring.why_most()) as waiting;
     select * into oldest from (
         select holder.* from mainspring.jobs as holder
          where holder.limit_name = known.name and holder.waits_for is null
            and (not is_of_key or holder.limit_key = job.limit_key)
-         limit mainspring.why_most()) as holder order by holder.started_at limit 1;
+         order by holder.limit_key limit mainspring.why_most()) as holder
+     order by holder.started_at limit 1;
     is_seen := mainspring.why_is_seen(oldest.tenant_id, oldest.created_by);
     return next mainspring.why_reason('limit_places', 'Its limit ' || known.name || ' lets ' || most
         || case when is_of_key then ' of a key' else '' end || ' run at once, and ' || held
@@ -7526,11 +7546,13 @@ begin
     select count(*) into held from (
         select from mainspring.jobs as holder
          where holder.limit_name is not null and holder.waits_for is null
-           and holder.tenant_id = job.tenant_id limit most) as holder;
+           and holder.tenant_id = job.tenant_id
+         order by holder.limit_name, holder.limit_key limit most) as holder;
     if held >= most then
-        return next mainspring.why_reason('tenant_cap', 'The tenant ' || job.tenant_id || ' may run '
-            || most || ' jobs at once, and ' || held || case when held = 1 then ' does' else ' do' end
-            || '.', facts => jsonb_build_object('tenant', job.tenant_id, 'places', most,
+        return next mainspring.why_reason('tenant_cap', 'The tenant ' || job.tenant_id
+            || ' may run ' || most || ' jobs at once, and ' || held
+            || case when held = 1 then ' does' else ' do' end || '.',
+            facts => jsonb_build_object('tenant', job.tenant_id, 'places', most,
                                                 'held', held),
             fix => mainspring.why_command('tenants update ' || mainspring.why_word(job.tenant_id)
                                           || ' --max-running ' || most + 1));
@@ -10345,6 +10367,8 @@ REVOKE ALL ON FUNCTION mainspring.why_missing(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.why_no_function(full_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_of_others(job mainspring.jobs) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_parent(parent_id bigint, levels integer) FROM PUBLIC;
 

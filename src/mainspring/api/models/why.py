@@ -7,7 +7,7 @@ from mainspring.domain.types import JobState, WaitsFor
 from mainspring.domain.why import Estimate, Reason, Why
 
 
-class ReasonModel(Answer):
+class WhyReasonModel(Answer):
     """One reason for the state of a job, and what resolves it."""
 
     code: str
@@ -18,7 +18,7 @@ class ReasonModel(Answer):
     fix: str | None
 
     @classmethod
-    def of(cls, reason: Reason) -> "ReasonModel":
+    def of(cls, reason: Reason) -> "WhyReasonModel":
         return cls.model_construct(
             code=reason.code,
             sentence=reason.sentence,
@@ -29,14 +29,14 @@ class ReasonModel(Answer):
         )
 
 
-class EstimateModel(Answer):
+class WhyEstimateModel(Answer):
     """When a job may start, and what that is based on."""
 
     at: datetime
     basis: str
 
     @classmethod
-    def of(cls, estimate: Estimate) -> "EstimateModel":
+    def of(cls, estimate: Estimate) -> "WhyEstimateModel":
         return cls.model_construct(at=estimate.at, basis=estimate.basis)
 
 
@@ -46,8 +46,8 @@ class WhyModel(Answer):
     job_id: IdOut
     state: JobState | None
     waits_for: WaitsFor | None
-    reasons: list[ReasonModel]
-    estimate: EstimateModel | None
+    reasons: list[WhyReasonModel]
+    estimate: WhyEstimateModel | None
 
     @classmethod
     def of(cls, why: Why) -> "WhyModel":
@@ -55,6 +55,6 @@ class WhyModel(Answer):
             job_id=why.job_id,
             state=why.state,
             waits_for=why.waits_for,
-            reasons=[ReasonModel.of(reason) for reason in why.reasons],
-            estimate=None if why.estimate is None else EstimateModel.of(why.estimate),
+            reasons=[WhyReasonModel.of(reason) for reason in why.reasons],
+            estimate=None if why.estimate is None else WhyEstimateModel.of(why.estimate),
         )

@@ -187,7 +187,6 @@ language plpgsql
 as $$
 declare
     quota integer := greatest(1, most / greatest(1, cardinality(names)));
-    unpaused text[] := mainspring.unpaused(queues);
 begin
     with asked as materialized (
         -- Places by number: to join by names would compare each key with all others.
@@ -198,7 +197,7 @@ begin
                as given (name, key, tenant_id, share, number)
     ), candidate as materialized (
         select first.*, asked.number, asked.name, share, limit_no, key_no, tenant_no
-          from asked, unnest(unpaused) as served (queue),
+          from asked, unnest(mainspring.unpaused(queues)) as served (queue),
                lateral (
                    select waiting.ctid as place, waiting.job_id, waiting.priority
                      from mainspring.jobs as waiting

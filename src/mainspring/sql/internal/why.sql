@@ -6,9 +6,9 @@
 --      ─▶ no row:  why_missing
 --
 -- The rule stands here and nowhere else: the other interfaces pass the answer on. It must be cheap
--- beside any number of jobs, so nothing here reads more than a bounded part of an index, and what is
--- counted is counted up to why_most(). Whoever may not see a job is given numbers of such jobs, but
--- neither ids nor names.
+-- beside any number of jobs, so nothing here reads more than a bounded part of an index, and what
+-- is counted is counted up to why_most(). Whoever may not see a job is given numbers of such jobs,
+-- but neither ids nor names.
 
 -- Up to how many jobs are counted.
 create or replace function mainspring.why_most()
@@ -53,7 +53,8 @@ create or replace function mainspring.why_command(command text, tenant text defa
 returns text
 language sql immutable
 return 'mainspring ' || command
-       || case when tenant <> 'default' then ' --tenant ' || mainspring.why_word(tenant) else '' end;
+       || case when tenant <> 'default' then ' --tenant ' || mainspring.why_word(tenant)
+               else '' end;
 
 -- One reason.
 create or replace function mainspring.why_reason(
@@ -129,8 +130,9 @@ returns jsonb
 language plpgsql stable
 as $$
 declare
-    reasons jsonb := (select jsonb_agg(reason order by place)
-                        from mainspring.why_reasons(job, 3) with ordinality as given (reason, place));
+    reasons jsonb := (
+        select jsonb_agg(reason order by place)
+          from mainspring.why_reasons(job, 3) with ordinality as given (reason, place));
 begin
     return jsonb_build_object(
         'job_id', job.job_id::text, 'state', job.state, 'waits_for', job.waits_for,
@@ -201,8 +203,8 @@ begin
             'It is no longer there: it would be older than what is kept of finished jobs ('
             || mainspring.why_span(kept) || ' at the least).',
             facts => jsonb_build_object('kept_seconds', extract(epoch from kept)))
-        else mainspring.why_reason('not_committed', 'Its id has been given out, and it is not to be '
-            || 'seen: the transaction that enqueues it is still open, or was rolled back.') end;
+        else mainspring.why_reason('not_committed', 'Its id has been given out, and it is not '
+            || 'to be seen: the transaction that enqueues it is open, or was rolled back.') end;
     return jsonb_build_object('job_id', job_id::text, 'state', null, 'waits_for', null,
                               'reasons', jsonb_build_array(reason), 'estimate', null);
 end

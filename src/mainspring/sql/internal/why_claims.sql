@@ -61,8 +61,8 @@ begin
 end
 $$;
 
--- Why no worker claims the job: its queue is paused or served by nobody and, if it waits for nothing
--- else, what is before it.
+-- Why no worker claims the job: its queue is paused or served by nobody and, if it waits for
+-- nothing else, what is before it.
 create or replace function mainspring.why_unclaimed(job mainspring.jobs, is_claimable boolean)
 returns setof jsonb
 language plpgsql stable
@@ -161,6 +161,26 @@ begin
 end
 $$;
 
+-- How many jobs of other tenants are ready in the queue and priority of a job: of those before and
+-- those behind its tenant, whose own may be any number.
+create or replace function mainspring.why_of_others(job mainspring.jobs)
+returns bigint
+language sql stable
+as $$
+select (select count(*) from (
+            select from mainspring.jobs as other
+             where other.queue = job.queue and other.priority = job.priority
+               and other.tenant_id < job.tenant_id
+               and other.state = 'queued' and other.waits_for is null
+             order by other.tenant_id, other.job_id limit mainspring.why_most()) as before)
+     + (select count(*) from (
+            select from mainspring.jobs as other
+             where other.queue = job.queue and other.priority = job.priority
+               and other.tenant_id > job.tenant_id
+               and other.state = 'queued' and other.waits_for is null
+             order by other.tenant_id, other.job_id limit mainspring.why_most()) as behind)
+$$;
+
 -- Other jobs of the queue come first: those of better priority, and of the same one those of its
 -- tenant that are older, and those of other tenants, with which it shares the workers by weight.
 create or replace function mainspring.why_behind(job mainspring.jobs)
@@ -174,23 +194,20 @@ declare
     places bigint := (select sum(worker.concurrency) from mainspring.why_workers(job) as worker
                        where worker.is_served and not worker.is_stopping);
 begin
+    -- In the order of the index, which the planner would not use for so large a part of the table.
     select count(*) into better from (
         select from mainspring.jobs as first
          where first.queue = job.queue and first.priority < job.priority
            and first.state = 'queued' and first.waits_for is null
+         order by first.priority, first.tenant_id, first.job_id
          limit mainspring.why_most()) as first;
     select count(*) into own from (
         select from mainspring.jobs as first
          where first.queue = job.queue and first.priority = job.priority
            and first.tenant_id = job.tenant_id and first.job_id < job.job_id
            and first.state = 'queued' and first.waits_for is null
-         limit mainspring.why_most()) as first;
-    select count(*) into others from (
-        select from mainspring.jobs as first
-         where first.queue = job.queue and first.priority = job.priority
-           and first.tenant_id <> job.tenant_id
-           and first.state = 'queued' and first.waits_for is null
-         limit mainspring.why_most()) as first;
+         order by first.job_id limit mainspring.why_most()) as first;
+    others := mainspring.why_of_others(job);
     if better > 0 then
         return next mainspring.why_reason('behind_priority', mainspring.why_count(better)
             || ' jobs of better priority are ready in its queue ' || job.queue || '.',
@@ -226,7 +243,8 @@ begin
       from mainspring.why_workers(job) as worker, lateral (
            select count(*) as count, min(held.started_at) as first_at,
                   (array_agg(held.job_id order by held.started_at))[1] as first_id
-             from (select * from mainspring.jobs as running
+             from (select running.job_id, running.started_at
+                     from mainspring.jobs as running
                     where running.state = 'running' and running.worker_id = worker.worker_id
                     limit worker.concurrency) as held) as running
      where worker.is_served and not worker.is_stopping;

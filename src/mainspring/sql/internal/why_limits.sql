@@ -37,7 +37,8 @@ begin
     select count(*) into held from (
         select from mainspring.jobs as holder
          where holder.limit_name = known.name and holder.waits_for is null
-           and (not is_of_key or holder.limit_key = job.limit_key) limit most) as holder;
+           and (not is_of_key or holder.limit_key = job.limit_key)
+         order by holder.limit_key limit most) as holder;
     if held < most or most is null then
         return;
     end if;
@@ -47,12 +48,13 @@ begin
            and waiting.limit_key = job.limit_key and waiting.tenant_id = job.tenant_id
            and hashtextextended(waiting.queue, 0) = hashtextextended(job.queue, 0)
            and (waiting.priority, waiting.job_id) < (job.priority, job.job_id)
-         limit mainspring.why_most()) as waiting;
+         order by waiting.priority, waiting.job_id limit mainspring.why_most()) as waiting;
     select * into oldest from (
         select holder.* from mainspring.jobs as holder
          where holder.limit_name = known.name and holder.waits_for is null
            and (not is_of_key or holder.limit_key = job.limit_key)
-         limit mainspring.why_most()) as holder order by holder.started_at limit 1;
+         order by holder.limit_key limit mainspring.why_most()) as holder
+     order by holder.started_at limit 1;
     is_seen := mainspring.why_is_seen(oldest.tenant_id, oldest.created_by);
     return next mainspring.why_reason('limit_places', 'Its limit ' || known.name || ' lets ' || most
         || case when is_of_key then ' of a key' else '' end || ' run at once, and ' || held
@@ -82,11 +84,13 @@ begin
     select count(*) into held from (
         select from mainspring.jobs as holder
          where holder.limit_name is not null and holder.waits_for is null
-           and holder.tenant_id = job.tenant_id limit most) as holder;
+           and holder.tenant_id = job.tenant_id
+         order by holder.limit_name, holder.limit_key limit most) as holder;
     if held >= most then
-        return next mainspring.why_reason('tenant_cap', 'The tenant ' || job.tenant_id || ' may run '
-            || most || ' jobs at once, and ' || held || case when held = 1 then ' does' else ' do' end
-            || '.', facts => jsonb_build_object('tenant', job.tenant_id, 'places', most,
+        return next mainspring.why_reason('tenant_cap', 'The tenant ' || job.tenant_id
+            || ' may run ' || most || ' jobs at once, and ' || held
+            || case when held = 1 then ' does' else ' do' end || '.',
+            facts => jsonb_build_object('tenant', job.tenant_id, 'places', most,
                                                 'held', held),
             fix => mainspring.why_command('tenants update ' || mainspring.why_word(job.tenant_id)
                                           || ' --max-running ' || most + 1));

@@ -39,8 +39,9 @@ declare
     usual record;
 begin
     if worker.worker_id is not null and not mainspring.why_has_begun(job, worker) then
-        return mainspring.why_reason('buffered', name || ' has claimed it and starts it once one of '
-            || 'its ' || worker.concurrency || ' places is free; after a second it is handed back.',
+        return mainspring.why_reason('buffered', name || ' has claimed it and starts it once one '
+            || 'of its ' || worker.concurrency || ' places is free; after a second it is handed '
+            || 'back.',
             since => job.started_at, facts => jsonb_build_object(
                 'worker_id', job.worker_id::text, 'places', worker.concurrency));
     end if;

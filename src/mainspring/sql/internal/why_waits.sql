@@ -26,8 +26,8 @@ begin
 end
 $$;
 
--- One open parent of a job: what it is and, of a live one, what holds it up; of a job that the caller
--- may not see nothing but that it is there.
+-- One open parent of a job: what it is and, of a live one, what holds it up; of a job that the
+-- caller may not see nothing but that it is there.
 create or replace function mainspring.why_parent(parent_id bigint, levels integer)
 returns jsonb
 language plpgsql stable
@@ -56,8 +56,8 @@ begin
 end
 $$;
 
--- A job that waits for others: first those that ended badly and have to be retried, then the first of
--- those that have not ended. Of these only three are looked into, and one each of theirs.
+-- A job that waits for others: first those that ended badly and have to be retried, then the first
+-- of those that have not ended. Of these only three are looked into, and one each of theirs.
 create or replace function mainspring.why_parents(job mainspring.jobs, levels integer)
 returns setof jsonb
 language plpgsql stable
