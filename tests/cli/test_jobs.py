@@ -58,9 +58,11 @@ def test_a_wait_that_ends_says_why_the_job_has_not_started(each_command):
         ["enqueue", "hello", ADA, "--approvals", "1", "--wait", "0.1"],
     )
 
-    assert "still queued: no worker is running; start one with `mainspring worker" in nobody.stderr
-    assert "still queued: it is due in 5 min" in later.stderr
-    assert "still awaiting_approval: see `mainspring approvals show 3`" in approved.stderr
+    said = "still queued: no live worker serves its queue default; try `mainspring worker --queues"
+    assert said in nobody.stderr
+    assert "still queued: it was enqueued for later; it is due at" in later.stderr
+    assert "still awaiting_approval: it needs 1 more of 1 approvals" in approved.stderr
+    assert "try `mainspring approvals approve 3`" in approved.stderr
 
 
 def test_a_wait_for_a_remote_worker_says_so(each_command, connection):
@@ -68,7 +70,7 @@ def test_a_wait_for_a_remote_worker_says_so(each_command, connection):
 
     (done,) = each_command(["enqueue", "far", "--wait", "0.1"])
 
-    assert "no worker is running; start the program that runs far, which claims" in done.stderr
+    assert "start the program that runs far, which claims its jobs over the API" in done.stderr
 
 
 def test_list_filters_and_speaks_json(each_command):

@@ -32,8 +32,10 @@ class Plan:
         return {node["Index Name"] for node in self.nodes() if "Index Name" in node}
 
     def sequential(self) -> set[str]:
-        """The tables that are read from end to end, but for the small ones of workers."""
-        return {name for kind, name in self.scans() if kind == "Seq Scan"} - {"workers"}
+        """The tables that are read from end to end, but for the small ones of workers and of paused
+        queues."""
+        small = {"workers", "queues"}
+        return {name for kind, name in self.scans() if kind == "Seq Scan"} - small
 
     def sorts(self) -> list[str]:
         kinds = [str(node["Node Type"]) for node in self.nodes()]

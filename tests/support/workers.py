@@ -23,7 +23,7 @@ async def working(
     worker = Worker(
         url,
         app.handlers,
-        queues=tuple({*app.queues, "default", *queues}),
+        queues=tuple({*app.definition_queues, "default", *queues}),
         settings=load(database_url=url, **{**SETTINGS, **settings}),
         enqueuer=app,
         version="test",

@@ -167,7 +167,7 @@ class Mainspring(EnqueueMethods, Namespaces):
         return function.signature.example() if function else "{}"
 
     @property
-    def queues(self) -> tuple[str, ...]:
+    def definition_queues(self) -> tuple[str, ...]:
         """The queues of all registered definitions."""
         return tuple(sorted({handler.definition.queue for handler in self.handlers.values()}))
 

@@ -14,7 +14,9 @@ from mainspring.domain.filters import Several
 from mainspring.domain.jobs.filters import JobFilter
 from mainspring.domain.jobs.model import Attempt, Job
 from mainspring.domain.types import DEFAULT_TENANT, JobId, JobState, TenantId
+from mainspring.domain.why import Why
 from mainspring.services import jobs as services
+from mainspring.services.why import why as explain
 
 # Inside the class `list` is one of its methods.
 Found = list[Job]
@@ -91,9 +93,16 @@ class Jobs(Namespace):
         """The attempts of a job, first to last; empty if it has none."""
         return await services.attempts(self._app.database, ids.job(job_id), TenantId(tenant_id))
 
+    async def awhy(self, job_id: int, *, tenant_id: str = DEFAULT_TENANT) -> Why:
+        """Why a job does not run, or what it does: the reasons in order of weight, each with what
+        resolves it. Raises JobNotFound for a job of another tenant; an id that no job has is
+        explained."""
+        return await explain(self._app.database, ids.job(job_id), TenantId(tenant_id))
+
     get = blocking(aget)
     list = blocking(alist)
     attempts = blocking(aattempts)
+    why = blocking(awhy)
 
     def _cancel(
         self,

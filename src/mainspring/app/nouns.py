@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mainspring.app.limits import Limits
     from mainspring.app.people import People
     from mainspring.app.processes import Processes
+    from mainspring.app.queues import Queues
     from mainspring.app.retention import Retention
     from mainspring.app.schedules import Schedules
     from mainspring.app.secrets import Secrets
@@ -38,6 +39,7 @@ class Namespaces(App):
     limits: "Limits"
     people: "People"
     processes: "Processes"
+    queues: "Queues"
     retention: "Retention"
     schedules: "Schedules"
     secrets: "Secrets"

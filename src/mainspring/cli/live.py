@@ -70,7 +70,7 @@ def wait_for(client: Client, job_id: JobId, seconds: float) -> Any:
         last = ended.get(timeout=seconds)
     except queue.Empty:
         job = client.jobs.get(job_id)
-        raise ResultTimeout(job_id, job.state, why_not_started(client, job)) from None
+        raise ResultTimeout(job_id, job.state, why_not_started(client, job_id)) from None
     if isinstance(last, Exception):
         raise last
     _ensure_succeeded(last)

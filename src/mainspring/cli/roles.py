@@ -357,7 +357,7 @@ def _without(arguments: list[str], *names: str) -> list[str]:
 def _chosen_queues(app: Mainspring, queues: str | None) -> tuple[str, ...]:
     if queues is None:
         # Definitions without code have this queue unless they name another.
-        return tuple(sorted({*app.queues, DEFAULT_QUEUE}))
+        return tuple(sorted({*app.definition_queues, DEFAULT_QUEUE}))
     chosen = tuple(name.strip() for name in queues.split(",") if name.strip())
     if not chosen:
         raise InputError("--queues names no queue; give at least one")

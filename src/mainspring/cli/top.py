@@ -18,7 +18,8 @@ from mainspring.cli.durations import read_seconds
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Listing
 from mainspring.cli.output import STATE_STYLES, Out
-from mainspring.cli.workers import NO_QUEUES, NO_WORKERS, QUEUES, WORKERS
+from mainspring.cli.queues import NO_QUEUES, QUEUES
+from mainspring.cli.workers import NO_WORKERS, WORKERS
 from mainspring.client import Client
 from mainspring.domain.types import JobState
 

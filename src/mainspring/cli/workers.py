@@ -1,12 +1,8 @@
-"""`mainspring workers`: List workers.
-
-`mainspring queues`: List queues.
-"""
+"""`mainspring workers`: List workers."""
 
 import typer
 from rich.text import Text
 
-from mainspring.api.models.queues import QueueModel
 from mainspring.api.models.workers import WorkerModel
 from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
@@ -17,12 +13,9 @@ from mainspring.client import Client
 
 app = typer.Typer()
 workers = typer.Typer(help="List workers.", no_args_is_help=True)
-queues = typer.Typer(help="List queues.", no_args_is_help=True)
 app.add_typer(workers, name="workers")
-app.add_typer(queues, name="queues")
 
 NO_WORKERS = "No workers; start one with `mainspring worker`."
-NO_QUEUES = "No queue holds live jobs."
 
 
 @workers.command("list", epilog=example("mainspring workers list"))
@@ -30,13 +23,6 @@ NO_QUEUES = "No queue holds live jobs."
 def list_workers(client: Client, out: Out) -> None:
     """List workers, newest first; one whose lease has expired is stale."""
     out.rows(client.workers(), WORKERS, nothing=NO_WORKERS)
-
-
-@queues.command("list", epilog=example("mainspring queues list --tenant acme"))
-@connected
-def list_queues(client: Client, out: Out) -> None:
-    """List queues with live jobs, with counts and the oldest ready job."""
-    out.rows(client.queues(), QUEUES, nothing=NO_QUEUES)
 
 
 def _worker_cells(worker: WorkerModel) -> list[Cell]:
@@ -64,22 +50,10 @@ def _state(worker: WorkerModel) -> Text:
     return Text("stopping", style="yellow") if worker.is_stopping else Text("alive", style="green")
 
 
-def _queue_cells(queue: QueueModel) -> list[Cell]:
-    counts = (queue.ready, queue.waiting, queue.running, queue.held)
-    return [queue.name, *counts, queue.oldest_ready_at]
-
-
 WORKERS = Listing(
     Columns(
         names=("NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"),
         dropped=("VERSION", "HOST", "QUEUES", "HEARTBEAT", "RUNNING"),
     ),
     _worker_cells,
-)
-QUEUES = Listing(
-    Columns(
-        names=("NAME", "READY", "WAITING", "RUNNING", "HELD", "OLDEST READY"),
-        dropped=("HELD", "OLDEST READY", "WAITING", "RUNNING", "READY"),
-    ),
-    _queue_cells,
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mainspring.db.plans import Plan, Statement
@@ -105,21 +105,6 @@ async def attempts(
     session: Session, job_id: JobId, tenant_id: TenantId = DEFAULT_TENANT
 ) -> list[Attempt]:
     return await store.attempts(session, tenant_id, job_id)
-
-
-async def queue_counts(
-    session: Session,
-    tenant_id: TenantId | None = DEFAULT_TENANT,
-    *,
-    after: str | None = None,
-    after_tenant: str | None = None,
-    limit: int = 1000,
-) -> list[Mapping[str, Any]]:
-    """Ready, waiting, running and held jobs by queue, of all tenants if none is given; page on with
-    the last queue and its tenant."""
-    return await store.queue_counts(
-        session, tenant_id, after=after, after_tenant=after_tenant, limit=limit
-    )
 
 
 async def wait_for_result(

@@ -1525,6 +1525,30 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.check_pause(name text, reason text, until timestamp with time zone, duration interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform mainspring.check_text('queue', coalesce(name, ''));
+    if reason is null then
+        perform mainspring.refuse_option('reason', 'reason must not be null');
+    end if;
+    perform mainspring.check_reason(reason);
+    if until is not null and duration is not null then
+        perform mainspring.refuse_option('until', 'until and duration exclude each other');
+    end if;
+    if not isfinite(until) or until <= clock_timestamp()
+       or until > clock_timestamp() + interval '100 years' then
+        perform mainspring.refuse_option('until',
+            'until must be an instant in the next 100 years, not ' || until);
+    end if;
+    if duration <= '0' or duration > interval '100 years' then
+        perform mainspring.refuse_option('duration',
+            'duration must be more than zero and at most 100 years, not ' || duration);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.check_payload(payload jsonb) RETURNS void
     LANGUAGE plpgsql STABLE
     AS $$
@@ -4647,8 +4671,8 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
    and not called.proname = any (array[
        'app_role', 'ask_as_reader', 'bearer', 'bearer_of', 'call_function', 'change_jobs',
        'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
-       'log_out', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
-       'set_limit', 'start_tenant_deletion', 'use_login'])
+       'log_out', 'missing_app_grants', 'open_to_app', 'pause_queue', 'receipt_token',
+       'remove_limit', 'resume_queue', 'set_limit', 'start_tenant_deletion', 'use_login'])
    and not has_function_privilege(app, called.oid, 'execute')
 $$;
 
@@ -5248,6 +5272,47 @@ CREATE FUNCTION mainspring.paths_of(definition text, version integer) RETURNS js
     LANGUAGE sql STABLE
     RETURN (SELECT jsonb_agg(DISTINCT path.value) AS jsonb_agg FROM mainspring.definition_versions kept, LATERAL jsonb_array_elements(kept.secret_paths) path(value) WHERE ((kept.key = paths_of.definition) AND (kept.secret_paths IS NOT NULL) AND (kept.version = ANY (ARRAY[paths_of.version, (SELECT now.version FROM mainspring.definitions now WHERE (now.key = paths_of.definition))]))));
 
+CREATE TABLE mainspring.queues (
+    name text NOT NULL COLLATE pg_catalog."C",
+    paused_at timestamp with time zone DEFAULT now() NOT NULL,
+    paused_until timestamp with time zone,
+    paused_by text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    CONSTRAINT queues_name_check CHECK (((name <> ''::text) AND (octet_length(name) <= 2000)))
+);
+
+CREATE FUNCTION mainspring.pause_queue(name text, reason text DEFAULT ''::text, until timestamp with time zone DEFAULT NULL::timestamp with time zone, duration interval DEFAULT NULL::interval) RETURNS mainspring.queues
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    was mainspring.queues;
+    made mainspring.queues;
+begin
+    perform mainspring.check_pause(pause_queue.name, pause_queue.reason, pause_queue.until,
+                                   pause_queue.duration);
+    select * into was from mainspring.queues as paused
+     where paused.name = pause_queue.name
+       and (paused.paused_until is null or paused.paused_until > clock_timestamp()) for update;
+    insert into mainspring.queues as paused (name, paused_at, paused_until, paused_by, reason)
+    values (pause_queue.name, coalesce(was.paused_at, clock_timestamp()),
+            coalesce(pause_queue.until, clock_timestamp() + pause_queue.duration),
+            mainspring.actor(), pause_queue.reason)
+    on conflict on constraint queues_pkey do update
+       set paused_at = excluded.paused_at, paused_until = excluded.paused_until,
+           paused_by = excluded.paused_by, reason = excluded.reason
+    returning * into made;
+    perform mainspring.note_action('', 'pause', 'queue', made.name, nullif(made.reason, ''),
+        case when was.name is not null
+             then jsonb_build_object('paused_until', was.paused_until) end,
+        jsonb_build_object('paused_until', made.paused_until));
+    return made;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.pause_queue(name text, reason text, until timestamp with time zone, duration interval) IS 'Pauses a queue: nothing of it is claimed until it is resumed, or until an instant, or for a while. Returns the pause.';
+
 CREATE FUNCTION mainspring.pick_limited(queues text[], names text[], keys text[], tenants text[], shares integer[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, lowest integer, is_shared boolean, OUT places tid[], OUT limits text[], OUT unfinished integer[]) RETURNS record
     LANGUAGE plpgsql
     AS $$
@@ -5263,7 +5328,7 @@ begin
                as given (name, key, tenant_id, share, number)
     ), candidate as materialized (
         select first.*, asked.number, asked.name, share, limit_no, key_no, tenant_no
-          from asked, unnest(queues) as served (queue),
+          from asked, unnest(mainspring.unpaused(queues)) as served (queue),
                lateral (
                    select waiting.ctid as place, waiting.job_id, waiting.priority
                      from mainspring.jobs as waiting
@@ -6159,6 +6224,29 @@ begin
     return edited;
 end
 $$;
+
+CREATE FUNCTION mainspring.resume_queue(name text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+    was mainspring.queues;
+begin
+    delete from mainspring.queues as paused where paused.name = resume_queue.name
+    returning * into was;
+    if was.name is null or was.paused_until <= clock_timestamp() then
+        return false;
+    end if;
+    perform mainspring.note_action('', 'resume', 'queue', was.name, nullif(was.reason, ''),
+        jsonb_build_object('paused_until', was.paused_until), null);
+    perform mainspring.notify_queue(was.name);
+    perform mainspring.notify_limits_changed();
+    return true;
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.resume_queue(name text) IS 'Ends the pause of a queue; returns whether it was paused.';
 
 CREATE FUNCTION mainspring.retention_of(tenant text) RETURNS TABLE(kind text, tenant_id text, state text, keep double precision)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -7286,6 +7374,17 @@ CREATE FUNCTION mainspring.unknown_facts(key text) RETURNS jsonb
     LANGUAGE sql STABLE
     RETURN (jsonb_build_object('key', key) || (CASE WHEN mainspring.is_deactivated(key) THEN '{"is_deactivated": true}'::text ELSE '{}'::text END)::jsonb);
 
+CREATE FUNCTION mainspring.unpaused(queues text[]) RETURNS text[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return array(
+        select asked.queue from unnest(queues) as asked (queue)
+         where asked.queue <> all (array(
+             select paused.name from mainspring.paused_queues as paused)));
+end
+$$;
+
 CREATE FUNCTION mainspring.unset_retention(kind text, tenant text, state text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -7476,13 +7575,443 @@ CREATE FUNCTION mainspring.was_lost(delivery text, state mainspring.job_state, f
     LANGUAGE sql IMMUTABLE
     RETURN COALESCE(((delivery = 'at_most_once'::text) AND (state = 'dead_letter'::mainspring.job_state) AND (failures = 0)), false);
 
+CREATE FUNCTION mainspring.why(job_id bigint, tenant text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    SET enable_seqscan TO 'off'
+    SET plan_cache_mode TO 'force_custom_plan'
+    AS $$
+#variable_conflict use_column
+declare
+    live mainspring.jobs;
+    past mainspring.jobs_history;
+begin
+    select * into live from mainspring.jobs as job where job.job_id = why.job_id;
+    if not found then
+        select * into past from mainspring.jobs_history as job where job.job_id = why.job_id;
+    end if;
+    if coalesce(live.job_id, past.job_id) is null and not mainspring.is_isolated()
+       and why.job_id is not null then
+        return mainspring.why_missing(why.job_id);
+    end if;
+    if mainspring.why_is_seen(coalesce(live.tenant_id, past.tenant_id),
+                              coalesce(live.created_by, past.created_by))
+       and coalesce(why.tenant, live.tenant_id, past.tenant_id)
+           = coalesce(live.tenant_id, past.tenant_id) then
+        return case when live.job_id is not null then mainspring.why_live(live)
+                    else mainspring.why_ended(past) end;
+    end if;
+    perform mainspring.refuse_job(why.job_id);
+end
+$$;
+
+COMMENT ON FUNCTION mainspring.why(job_id bigint, tenant text) IS 'Explains the state of a job: the reasons in order of weight, each with what resolves it, and when it may start.';
+
+CREATE FUNCTION mainspring.why_approval(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    asked mainspring.approvals;
+    given text[];
+    missing integer;
+begin
+    select * into asked from mainspring.approvals as approval where approval.job_id = job.job_id;
+    given := array(select coalesce(vote.name, vote.actor) from mainspring.votes as vote
+                    where vote.job_id = job.job_id and vote.is_approval order by vote.voted_at);
+    missing := asked.needed - cardinality(given);
+    return next mainspring.why_reason('approval',
+        'It needs ' || missing || ' more of ' || asked.needed || ' approvals'
+        || coalesce(' of ' || array_to_string(asked.approvers, ', '), '')
+        || case when given <> '{}' then '; approved by ' || array_to_string(given, ', ') else '' end
+        || coalesce('. It is canceled at ' || mainspring.why_instant(asked.expires_at), '') || '.',
+        since => asked.requested_at,
+        facts => jsonb_build_object('needed', asked.needed, 'missing', missing, 'given', given,
+                                    'approvers', asked.approvers, 'expires_at', asked.expires_at),
+        fix => mainspring.why_command('approvals approve ' || job.job_id, job.tenant_id));
+end
+$$;
+
+CREATE FUNCTION mainspring.why_begun(job mainspring.jobs, worker mainspring.workers) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    name text := mainspring.why_worker(job.worker_id);
+    ends_at timestamptz := job.started_at + (
+        select defined.timeout from mainspring.definition_versions as defined
+         where defined.key = job.definition and defined.version = job.definition_version);
+    usual record;
+begin
+    if worker.worker_id is not null and not mainspring.why_has_begun(job, worker) then
+        return mainspring.why_reason('buffered', name || ' has claimed it and starts it once one '
+            || 'of its ' || worker.concurrency || ' places is free; after a second it is handed '
+            || 'back.',
+            since => job.started_at, facts => jsonb_build_object(
+                'worker_id', job.worker_id::text, 'places', worker.concurrency));
+    end if;
+    select * into usual from mainspring.why_usual(job);
+    return mainspring.why_reason('running', 'It runs on ' || name || ' since '
+        || mainspring.why_instant(job.started_at) || ' (attempt ' || job.attempt || ' of '
+        || job.max_attempts || ')'
+        || coalesce(', ' || (job.progress ->> 'current') || coalesce(
+               ' of ' || (job.progress ->> 'total'), '') || ' done', '')
+        || coalesce(', and usually takes '
+                    || mainspring.why_span(make_interval(secs => usual.seconds)), '')
+        || coalesce('; it times out at ' || mainspring.why_instant(ends_at), '') || '.',
+        since => job.started_at, until => ends_at, facts => jsonb_build_object(
+            'worker_id', job.worker_id::text, 'attempt', job.attempt, 'progress', job.progress,
+            'usual_seconds', usual.seconds),
+        fix => mainspring.why_command(case when job.definition like 'mainspring.%' then 'admin '
+            else '' end || 'jobs cancel ' || job.job_id, job.tenant_id));
+end
+$$;
+
+CREATE FUNCTION mainspring.why_behind(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    better bigint;
+    own bigint;
+    others bigint;
+    places bigint := (select sum(worker.concurrency) from mainspring.why_workers(job) as worker
+                       where worker.is_served and not worker.is_stopping);
+begin
+    -- In the order of the index, which the planner would not use for so large a part of the table.
+    select count(*) into better from (
+        select from mainspring.jobs as first
+         where first.queue = job.queue and first.priority < job.priority
+           and first.state = 'queued' and first.waits_for is null
+         order by first.priority, first.tenant_id, first.job_id
+         limit mainspring.why_most()) as first;
+    select count(*) into own from (
+        select from mainspring.jobs as first
+         where first.queue = job.queue and first.priority = job.priority
+           and first.tenant_id = job.tenant_id and first.job_id < job.job_id
+           and first.state = 'queued' and first.waits_for is null
+         order by first.job_id limit mainspring.why_most()) as first;
+    others := mainspring.why_of_others(job);
+    if better > 0 then
+        return next mainspring.why_reason('behind_priority', mainspring.why_count(better)
+            || ' jobs of better priority are ready in its queue ' || job.queue || '.',
+            facts => jsonb_build_object('ahead', better, 'places', places,
+                                        'priority', job.priority));
+    end if;
+    if own + others > 0 then
+        return next mainspring.why_reason('behind', mainspring.why_count(own)
+            || ' jobs of its tenant are before it in its queue ' || job.queue
+            || case when others > 0 then ', and ' || mainspring.why_count(others)
+                    || ' of other tenants share the workers with them' else '' end || '.',
+            facts => jsonb_build_object('ahead', least(own + others, mainspring.why_most()),
+                'own', own, 'others', others, 'places', places));
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.why_closed(definition text) RETURNS text
     LANGUAGE sql IMMUTABLE
     RETURN (definition || CASE WHEN (definition = 'mainspring.bulk'::text) THEN (' cannot be enqueued, scheduled or given another payload; request a bulk operation: '::text || 'POST /api/v1/jobs/bulk'::text) WHEN (definition = 'mainspring.delete_tenant'::text) THEN (' cannot be enqueued, scheduled or given another payload; delete the tenant: '::text || 'DELETE /api/v1/tenants/{name}'::text) ELSE ' is built in and for operators only'::text END);
 
+CREATE FUNCTION mainspring.why_word(word text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (word ~ '^[A-Za-z0-9_./:@%+=,-]+$'::text) THEN word ELSE ((''''::text || replace(word, ''''::text, '''\'''''::text)) || ''''::text) END;
+
+CREATE FUNCTION mainspring.why_command(command text, tenant text DEFAULT 'default'::text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN (('mainspring '::text || command) || CASE WHEN (tenant <> 'default'::text) THEN (' --tenant '::text || mainspring.why_word(tenant)) ELSE ''::text END);
+
+CREATE FUNCTION mainspring.why_most() RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    RETURN 1000;
+
+CREATE FUNCTION mainspring.why_count(number bigint) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (number >= mainspring.why_most()) THEN '1,000 or more'::text ELSE (number)::text END;
+
+CREATE FUNCTION mainspring.why_ended(past mainspring.jobs_history) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    error text := mainspring.why_error(past.last_error);
+    is_system boolean := past.definition like 'mainspring.%';
+begin
+    return jsonb_build_object(
+        'job_id', past.job_id::text, 'state', past.state, 'waits_for', null, 'estimate', null,
+        'reasons', jsonb_build_array(mainspring.why_reason('ended', case past.state
+                when 'succeeded' then 'It succeeded at '
+                when 'failed' then 'It failed and is not retried, at '
+                when 'dead_letter' then 'All its attempts failed, the last at '
+                else 'It was canceled at ' end || mainspring.why_instant(past.finished_at)
+                || case when past.attempt > 0 then ', in attempt ' || past.attempt || ' of '
+                        || past.max_attempts else '' end
+                || case when error <> '' and past.state <> 'succeeded'
+                        then ': ' || error else '' end || '.',
+            since => past.finished_at,
+            facts => jsonb_build_object('attempt', past.attempt, 'failures', past.failures,
+                                        'error', nullif(error, '')),
+            fix => case when past.state <> 'succeeded' then mainspring.why_command(
+                case when is_system then 'admin ' else '' end || 'jobs retry ' || past.job_id,
+                past.tenant_id) end)));
+end
+$$;
+
+CREATE FUNCTION mainspring.why_error(error text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN "left"(split_part(COALESCE(error, ''::text), '
+'::text, 1), 200);
+
+CREATE FUNCTION mainspring.why_estimate(job mainspring.jobs, first jsonb) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    ahead bigint := (first -> 'facts' ->> 'ahead')::bigint;
+    places integer := (first -> 'facts' ->> 'places')::integer;
+    usual record;
+begin
+    if first ->> 'code' <> 'deadline' and first ->> 'until' is not null then
+        return jsonb_build_object('at', first -> 'until',
+                                  'basis', 'the instant at which what holds it ends');
+    end if;
+    if ahead is null or places is null or places = 0 or ahead >= mainspring.why_most() then
+        return null;
+    end if;
+    select * into usual from mainspring.why_usual(job);
+    if usual.seconds is null then
+        return null;
+    end if;
+    return jsonb_build_object(
+        'at', now() + make_interval(secs => usual.seconds * (ahead + 1) / places),
+        'basis', ahead || ' jobs before it, ' || places || ' places, and '
+                 || mainspring.why_span(make_interval(secs => usual.seconds))
+                 || ' a job as of the latest ' || usual.samples || ' of ' || job.definition);
+end
+$$;
+
+CREATE FUNCTION mainspring.why_full(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    places bigint;
+    taken bigint;
+    oldest_id bigint;
+    oldest mainspring.jobs;
+    is_seen boolean;
+begin
+    select sum(worker.concurrency), sum(running.count),
+           (array_agg(running.first_id order by running.first_at))[1]
+      into places, taken, oldest_id
+      from mainspring.why_workers(job) as worker, lateral (
+           select count(*) as count, min(held.started_at) as first_at,
+                  (array_agg(held.job_id order by held.started_at))[1] as first_id
+             from (select running.job_id, running.started_at
+                     from mainspring.jobs as running
+                    where running.state = 'running' and running.worker_id = worker.worker_id
+                    limit worker.concurrency) as held) as running
+     where worker.is_served and not worker.is_stopping;
+    if taken < places or coalesce(places, 0) = 0 then
+        return;
+    end if;
+    select * into oldest from mainspring.jobs as running where running.job_id = oldest_id;
+    is_seen := mainspring.why_is_seen(oldest.tenant_id, oldest.created_by);
+    return next mainspring.why_reason('places_full', 'All ' || places
+        || ' places of the workers of its queue ' || job.queue || ' are taken'
+        || case when is_seen then '; the oldest job in them is ' || oldest_id || ', since '
+                    || mainspring.why_instant(oldest.started_at) else '' end || '.',
+        facts => jsonb_build_object('places', places, 'ahead', 0,
+                                    'oldest', case when is_seen then oldest_id::text end),
+        fix => coalesce(case when is_seen
+                             then mainspring.why_command('why ' || oldest_id, oldest.tenant_id) end,
+                        'mainspring worker --queues ' || mainspring.why_word(job.queue)));
+end
+$$;
+
+CREATE FUNCTION mainspring.why_handler(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    defined mainspring.definitions;
+    alive bigint;
+    knows boolean;
+begin
+    select * into defined from mainspring.definitions as known where known.key = job.definition;
+    select count(*), bool_or(worker.is_served and exists (
+               select from mainspring.worker_schemas as declared
+                where declared.worker_id = worker.worker_id and declared.key = job.definition))
+      into alive, knows
+      from mainspring.why_workers(job) as worker where not worker.is_stopping;
+    if not coalesce(knows, false) and coalesce(defined.kind, 'python') in ('python', 'remote') then
+        return next mainspring.why_reason('handler',
+            case when alive = 0 then 'No worker of its queue is alive'
+                 else 'None of the ' || alive || ' live workers of its queue knows the definition '
+                      || job.definition end
+            || case when defined.key is null then ', and there is no such definition any more'
+                    else '' end
+            || '; start one that does.',
+            facts => jsonb_build_object('definition', job.definition, 'workers', alive,
+                                        'version', job.definition_version));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_has_begun(job mainspring.jobs, worker mainspring.workers) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    before bigint;
+begin
+    if job.progress is not null or job.fence in (job.begun_fence, job.alone_fence)
+       or job.probed_at is not null or exists (
+           select from mainspring.outputs as output
+            where output.job_id = job.job_id and output.fence = job.fence) then
+        return true;
+    end if;
+    select count(*) into before from (
+        select from mainspring.jobs as other
+         where other.state = 'running' and other.worker_id = job.worker_id
+           and (other.started_at, other.job_id) < (job.started_at, job.job_id)
+         limit worker.concurrency) as other;
+    return before < worker.concurrency;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_span(span interval) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT CASE WHEN (length.seconds < (10)::numeric) THEN (round(length.seconds, 1) || ' s'::text) WHEN (length.seconds < (100)::numeric) THEN (round(length.seconds) || ' s'::text) WHEN (length.seconds < (7200)::numeric) THEN (round((length.seconds / (60)::numeric)) || ' min'::text) WHEN (length.seconds < (172800)::numeric) THEN (round((length.seconds / (3600)::numeric)) || ' h'::text) ELSE (round((length.seconds / (86400)::numeric)) || ' days'::text) END AS "case" FROM (SELECT GREATEST((0)::numeric, EXTRACT(epoch FROM why_span.span)) AS seconds) length);
+
+CREATE FUNCTION mainspring.why_instant(at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN (((to_char((at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD HH24:MI:SS'::text) || ' UTC ('::text) || CASE WHEN (at > statement_timestamp()) THEN ('in '::text || mainspring.why_span((at - statement_timestamp()))) ELSE (mainspring.why_span((statement_timestamp() - at)) || ' ago'::text) END) || ')'::text);
+
+CREATE FUNCTION mainspring.why_is_seen(tenant text, creator text) RETURNS boolean
+    LANGUAGE sql STABLE
+    RETURN (mainspring.is_visible(tenant) AND mainspring.is_own(creator));
+
+CREATE FUNCTION mainspring.why_later(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if job.deadline_at > clock_timestamp()
+       and job.deadline_at <= clock_timestamp() + interval '1 hour' then
+        return next mainspring.why_reason('deadline', 'It must start before '
+            || mainspring.why_instant(job.deadline_at) || '; else it is canceled.',
+            until => job.deadline_at);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_limit(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    known mainspring.limits;
+begin
+    select * into known from mainspring.limits as asked where asked.name = job.limit_name;
+    if 0 in (known.concurrency, known.key_concurrency) then
+        return next mainspring.why_reason('limit_zero', 'Its limit ' || known.name
+            || ' is set to 0: nothing may run.', since => known.updated_at,
+            facts => jsonb_build_object('limit', known.name),
+            fix => mainspring.why_set_limit(known,
+                case when known.concurrency is not null then greatest(known.concurrency, 1) end,
+                case when known.key_concurrency is not null
+                     then greatest(known.key_concurrency, 1) end));
+    end if;
+    return query select * from mainspring.why_tenant_cap(job);
+    if known.concurrency > 0 then
+        return query select * from mainspring.why_places(job, known, false, known.concurrency);
+    end if;
+    if known.key_concurrency > 0 then
+        return query select * from mainspring.why_places(job, known, true, known.key_concurrency);
+    end if;
+    if known.rate_count is not null then
+        return query select * from mainspring.why_rate(job, known);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_live(job mainspring.jobs) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    reasons jsonb := (
+        select jsonb_agg(reason order by place)
+          from mainspring.why_reasons(job, 3) with ordinality as given (reason, place));
+begin
+    return jsonb_build_object(
+        'job_id', job.job_id::text, 'state', job.state, 'waits_for', job.waits_for,
+        'reasons', reasons, 'estimate', case when job.state <> 'running'
+            then mainspring.why_estimate(job, reasons -> 0) end);
+end
+$$;
+
+CREATE FUNCTION mainspring.why_locked(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    held record;
+begin
+    select activity.pid, activity.application_name, activity.xact_start into held
+      from mainspring.jobs as row
+      join pg_catalog.pg_locks as lock
+        on lock.locktype = 'transactionid' and lock.granted and lock.mode = 'ExclusiveLock'
+       and lock.transactionid = row.xmax
+      join pg_catalog.pg_stat_activity as activity on activity.pid = lock.pid
+     where row.job_id = job.job_id and row.xmax <> '0' and activity.pid <> pg_backend_pid();
+    if found then
+        return next mainspring.why_reason('locked', 'A session'
+            || case when mainspring.is_isolated() then ''
+                    else coalesce(' of ' || nullif(held.application_name, ''), '')
+                         || ' (pid ' || held.pid || ')' end
+            || ' has locked its row'
+            || coalesce(', in a transaction since ' || mainspring.why_instant(held.xact_start), '')
+            || '.', since => held.xact_start,
+            facts => case when mainspring.is_isolated() then '{}'
+                          else jsonb_build_object('pid', held.pid) end,
+            fix => case when not mainspring.is_isolated()
+                        then 'select pg_terminate_backend(' || held.pid || ');' end);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
     LANGUAGE sql STABLE
     RETURN COALESCE((SELECT (CASE WHEN (worker.process_identity ~~ 'api:%'::text) THEN format('remote worker %s (worker %s) '::text, worker.name, worker.worker_id) ELSE format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) END || CASE WHEN (worker.died_at IS NOT NULL) THEN 'died: its process was killed or crashed'::text WHEN worker.survived THEN 'could not reach the database in time to renew its lease'::text ELSE 'stopped renewing its lease: its host is down, or it hangs'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
+
+CREATE FUNCTION mainspring.why_missing(job_id bigint) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    newest bigint := (select case when is_called then last_value else 0 end
+                        from mainspring.job_ids);
+    given_at timestamptz := least(
+        (select later.created_at from mainspring.jobs as later
+          where later.job_id > why_missing.job_id order by later.job_id limit 1),
+        (select later.created_at from mainspring.jobs_history as later
+          where later.job_id > why_missing.job_id order by later.job_id limit 1));
+    kept interval := least((select min(keep) from mainspring.retention),
+                           (select min(retention) from mainspring.definitions));
+    gone record;
+    reason jsonb;
+begin
+    select * into gone from mainspring.audit as entry
+     where entry.noun = 'job' and entry.subject = why_missing.job_id::text
+       and entry.action = 'delete' order by entry.audit_id desc limit 1;
+    reason := case
+        when job_id > newest or job_id < 1 then mainspring.why_reason('unknown_id',
+            'There is no job ' || job_id || case when newest = 0 then '; there has been none yet.'
+                else '; the newest is ' || newest || '.' end,
+            facts => jsonb_build_object('newest', newest::text))
+        when gone.audit_id is not null then mainspring.why_reason('deleted',
+            'It was deleted by ' || gone.actor || ' at ' || mainspring.why_instant(gone.at) || '.',
+            since => gone.at, facts => jsonb_build_object('actor', gone.actor))
+        when given_at < now() - kept then mainspring.why_reason('pruned',
+            'It is no longer there: it would be older than what is kept of finished jobs ('
+            || mainspring.why_span(kept) || ' at the least).',
+            facts => jsonb_build_object('kept_seconds', extract(epoch from kept)))
+        else mainspring.why_reason('not_committed', 'Its id has been given out, and it is not '
+            || 'to be seen: the transaction that enqueues it is open, or was rolled back.') end;
+    return jsonb_build_object('job_id', job_id::text, 'state', null, 'waits_for', null,
+                              'reasons', jsonb_build_array(reason), 'estimate', null);
+end
+$$;
 
 CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -7539,6 +8068,398 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.why_of_others(job mainspring.jobs) RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+select (select count(*) from (
+            select from mainspring.jobs as other
+             where other.queue = job.queue and other.priority = job.priority
+               and other.tenant_id < job.tenant_id
+               and other.state = 'queued' and other.waits_for is null
+             order by other.tenant_id, other.job_id limit mainspring.why_most()) as before)
+     + (select count(*) from (
+            select from mainspring.jobs as other
+             where other.queue = job.queue and other.priority = job.priority
+               and other.tenant_id > job.tenant_id
+               and other.state = 'queued' and other.waits_for is null
+             order by other.tenant_id, other.job_id limit mainspring.why_most()) as behind)
+$$;
+
+CREATE FUNCTION mainspring.why_parent(parent_id bigint, levels integer) RETURNS jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    live mainspring.jobs;
+    past mainspring.jobs_history;
+    reason jsonb;
+begin
+    select * into live from mainspring.jobs as job where job.job_id = parent_id;
+    if not found then
+        select * into past from mainspring.jobs_history as job where job.job_id = parent_id;
+    end if;
+    if not coalesce(mainspring.why_is_seen(coalesce(live.tenant_id, past.tenant_id),
+                                           coalesce(live.created_by, past.created_by)), false) then
+        return jsonb_build_object('text', 'a job that you may not see');
+    end if;
+    if live.job_id is not null and levels > 0 then
+        select given into reason from mainspring.why_reasons(live, levels - 1) as given limit 1;
+    end if;
+    return jsonb_build_object(
+        'job_id', parent_id::text, 'state', coalesce(live.state, past.state),
+        'code', reason -> 'code', 'sentence', reason -> 'sentence', 'fix', reason -> 'fix',
+        'text', parent_id || ' (' || coalesce(live.state, past.state)
+                || coalesce(': ' || rtrim(reason ->> 'sentence', '.'), '') || ')');
+end
+$$;
+
+CREATE FUNCTION mainspring.why_parents(job mainspring.jobs, levels integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    failed record;
+    open_ids bigint[];
+    parents jsonb;
+    total bigint;
+begin
+    for failed in
+        select past.* from mainspring.dependencies as dependency
+          join mainspring.jobs_history as past on past.job_id = dependency.parent_id
+         where dependency.job_id = job.job_id and dependency.outcome is null
+           and dependency.on_failure = 'wait' and past.state <> 'succeeded'
+           and mainspring.why_is_seen(past.tenant_id, past.created_by)
+         order by past.job_id limit 3
+    loop
+        return next mainspring.why_reason('parent_failed', 'It waits for job ' || failed.job_id
+            || ', which is ' || failed.state || ', to be retried.', since => failed.finished_at,
+            facts => jsonb_build_object('parent_id', failed.job_id::text, 'state', failed.state),
+            fix => mainspring.why_command('jobs retry ' || failed.job_id, failed.tenant_id));
+    end loop;
+    select count(*), (array_agg(dependency.parent_id order by dependency.parent_id)
+                          filter (where live.job_id is not null))[1:20]
+      into total, open_ids
+      from mainspring.dependencies as dependency
+      left join mainspring.jobs as live on live.job_id = dependency.parent_id
+     where dependency.job_id = job.job_id;
+    if open_ids is not null then
+        parents := (select jsonb_agg(mainspring.why_parent(id, levels) order by id)
+                      from unnest(open_ids[1:case when levels = 3 then 3 else 1 end]) as id);
+        return next mainspring.why_reason('parents', 'It waits for '
+            || (select string_agg(each ->> 'text', ', ') from jsonb_array_elements(parents) as each)
+            || case when cardinality(open_ids) > jsonb_array_length(parents)
+                    then ' and more' else '' end || ', of ' || total || ' jobs in all.',
+            since => job.created_at,
+            facts => jsonb_build_object('parents', parents, 'open', cardinality(open_ids),
+                                        'of', total),
+            fix => coalesce(parents -> 0 ->> 'fix', mainspring.why_command(
+                'why ' || (parents -> 0 ->> 'job_id'), job.tenant_id)));
+    end if;
+end
+$$;
+
+CREATE TABLE mainspring.limits (
+    name text NOT NULL COLLATE pg_catalog."C",
+    concurrency integer,
+    key_concurrency integer,
+    rate_count integer,
+    rate_period interval,
+    burst integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT limits_burst_check CHECK ((burst >= 1)),
+    CONSTRAINT limits_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
+    CONSTRAINT limits_concurrency_check CHECK ((concurrency >= 0)),
+    CONSTRAINT limits_key_concurrency_check CHECK ((key_concurrency >= 0)),
+    CONSTRAINT limits_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT limits_rate_count_check CHECK ((rate_count >= 1)),
+    CONSTRAINT limits_rate_period_check CHECK ((rate_period > '00:00:00'::interval))
+);
+
+CREATE FUNCTION mainspring.why_places(job mainspring.jobs, known mainspring.limits, is_of_key boolean, most integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    held bigint;
+    before bigint;
+    oldest mainspring.jobs;
+    is_seen boolean;
+begin
+    select count(*) into held from (
+        select from mainspring.jobs as holder
+         where holder.limit_name = known.name and holder.waits_for is null
+           and (not is_of_key or holder.limit_key = job.limit_key)
+         order by holder.limit_key limit most) as holder;
+    if held < most or most is null then
+        return;
+    end if;
+    select count(*) into before from (
+        select from mainspring.jobs as waiting
+         where waiting.waits_for = 'limit' and waiting.limit_name = job.limit_name
+           and waiting.limit_key = job.limit_key and waiting.tenant_id = job.tenant_id
+           and hashtextextended(waiting.queue, 0) = hashtextextended(job.queue, 0)
+           and (waiting.priority, waiting.job_id) < (job.priority, job.job_id)
+         order by waiting.priority, waiting.job_id limit mainspring.why_most()) as waiting;
+    select * into oldest from (
+        select holder.* from mainspring.jobs as holder
+         where holder.limit_name = known.name and holder.waits_for is null
+           and (not is_of_key or holder.limit_key = job.limit_key)
+         order by holder.limit_key limit mainspring.why_most()) as holder
+     order by holder.started_at limit 1;
+    is_seen := mainspring.why_is_seen(oldest.tenant_id, oldest.created_by);
+    return next mainspring.why_reason('limit_places', 'Its limit ' || known.name || ' lets ' || most
+        || case when is_of_key then ' of a key' else '' end || ' run at once, and ' || held
+        || case when held = 1 then ' does' else ' do' end
+        || case when is_seen then ' (the oldest is job ' || oldest.job_id || ', since '
+                    || mainspring.why_instant(oldest.started_at) || ')' else '' end
+        || '. ' || mainspring.why_count(before) || ' wait before it.',
+        facts => jsonb_build_object('limit', known.name, 'places', most, 'held', held,
+            'ahead', before, 'is_of_key', is_of_key,
+            'oldest', case when is_seen then oldest.job_id::text end),
+        fix => mainspring.why_set_limit(known,
+            case when is_of_key then known.concurrency else most + 1 end,
+            case when is_of_key then most + 1 else known.key_concurrency end));
+end
+$$;
+
+CREATE FUNCTION mainspring.why_rate(job mainspring.jobs, known mainspring.limits) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    bucket record;
+begin
+    select * into bucket from mainspring.bucket_of(
+        known.name, job.limit_key, known.burst,
+        mainspring.token_seconds(known.rate_count, known.rate_period));
+    if bucket.tokens < 1 then
+        return next mainspring.why_reason('rate', 'Its limit ' || known.name || ' starts '
+            || known.rate_count || ' in ' || mainspring.why_span(known.rate_period)
+            || ' for a key; the next may start in '
+            || mainspring.why_span(make_interval(secs => bucket.next_in)) || '.',
+            until => clock_timestamp() + make_interval(secs => bucket.next_in),
+            facts => jsonb_build_object('limit', known.name, 'count', known.rate_count,
+                'seconds', extract(epoch from known.rate_period), 'burst', known.burst));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_reason(code text, sentence text, since timestamp with time zone DEFAULT NULL::timestamp with time zone, until timestamp with time zone DEFAULT NULL::timestamp with time zone, facts jsonb DEFAULT '{}'::jsonb, fix text DEFAULT NULL::text) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN jsonb_build_object('code', code, 'sentence', sentence, 'since', since, 'until', until, 'facts', facts, 'fix', fix);
+
+CREATE FUNCTION mainspring.why_reasons(job mainspring.jobs, levels integer) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    reasons jsonb[] := '{}';
+begin
+    if job.state = 'running' then
+        return query select * from mainspring.why_running(job);
+    else
+        reasons := array(select mainspring.why_stopped(job))
+            || case job.waits_for
+                   when 'approval' then array(select mainspring.why_approval(job))
+                   when 'parents' then array(select mainspring.why_parents(job, levels))
+                   when 'time' then array(select mainspring.why_time(job))
+                   when 'turn' then array(select mainspring.why_turn(job))
+                   when 'handler' then array(select mainspring.why_handler(job))
+                   when 'limit' then array(select mainspring.why_limit(job))
+                   else '{}' end;
+        reasons := reasons || array(select mainspring.why_unclaimed(job, cardinality(reasons) = 0));
+        if reasons = '{}' then
+            reasons := array[mainspring.why_soon(job)];
+        end if;
+        return query select unnest(reasons || array(select mainspring.why_later(job)));
+    end if;
+    if job.losses > 0 then
+        return next mainspring.why_reason('unlucky', 'Its worker has died ' || job.losses
+            || ' times while it ran nothing else; with some more it is parked in dead_letter.',
+            facts => jsonb_build_object('losses', job.losses),
+            fix => mainspring.why_command('jobs show ' || job.job_id, job.tenant_id));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_running(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    worker mainspring.workers;
+begin
+    select * into worker from mainspring.workers as holder where holder.worker_id = job.worker_id;
+    if job.cancel_requested_at is not null then
+        return next mainspring.why_reason('stopping', 'It was asked to stop at '
+            || mainspring.why_instant(job.cancel_requested_at)
+            || coalesce(' (' || nullif(mainspring.why_error(job.last_error), '') || ')', '')
+            || '; if it does not, it is forced to.', since => job.cancel_requested_at,
+            facts => jsonb_build_object('reason', job.last_error));
+    end if;
+    if worker.worker_id is null or worker.renewed_at
+       < clock_timestamp() - (worker.expires_at - worker.renewed_at) * 2 / 3 then
+        return next mainspring.why_reason('worker_silent', mainspring.why_worker(job.worker_id)
+            || ' has been silent'
+            || coalesce(' since ' || mainspring.why_instant(worker.renewed_at), '')
+            || '; once its lease is over, the job is queued again.',
+            since => worker.renewed_at, until => worker.expires_at,
+            facts => jsonb_build_object('worker_id', job.worker_id::text));
+    end if;
+    return next mainspring.why_begun(job, worker);
+end
+$$;
+
+CREATE FUNCTION mainspring.why_set_limit(known mainspring.limits, concurrency integer, key_concurrency integer) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN CASE WHEN (EXISTS (SELECT FROM mainspring.definitions own WHERE ((own.key = (why_set_limit.known).name) AND (own.limit_name = own.key)))) THEN mainspring.why_command(((('definitions update '::text || mainspring.why_word((known).name)) || CASE WHEN (concurrency IS DISTINCT FROM (known).concurrency) THEN (' --concurrency '::text || concurrency) ELSE ''::text END) || CASE WHEN (key_concurrency IS DISTINCT FROM (known).key_concurrency) THEN (' --key-concurrency '::text || key_concurrency) ELSE ''::text END)) ELSE mainspring.why_command(((((('limits set '::text || mainspring.why_word((known).name)) || COALESCE((' --concurrency '::text || concurrency), ''::text)) || COALESCE((' --key-concurrency '::text || key_concurrency), ''::text)) || COALESCE(((((' --rate '::text || (known).rate_count) || '/'::text) || (EXTRACT(epoch FROM (known).rate_period))::double precision) || 's'::text), ''::text)) || CASE WHEN ((known).burst > 1) THEN (' --burst '::text || (known).burst) ELSE ''::text END)) END;
+
+CREATE FUNCTION mainspring.why_soon(job mainspring.jobs) RETURNS jsonb
+    LANGUAGE sql STABLE
+    RETURN mainspring.why_reason('soon'::text, 'Nothing holds it up: a worker looks within a second or so.'::text, since => GREATEST((job).created_at, (job).scheduled_for));
+
+CREATE FUNCTION mainspring.why_stopped(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    aside mainspring.set_aside;
+begin
+    if pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean then
+        return next mainspring.why_reason('read_only', 'The database takes no writes'
+            || case when pg_is_in_recovery() then ': it is a standby' else '' end
+            || ', so nobody can claim anything.',
+            fix => case when not pg_is_in_recovery() then format(
+                'begin read write; alter database %I set default_transaction_read_only = off; '
+                'commit;', current_database()) end);
+    end if;
+    if job.cancel_requested_at is not null then
+        return next mainspring.why_reason('stopping', 'It was asked to cancel at '
+            || mainspring.why_instant(job.cancel_requested_at)
+            || ' and is ended by the next worker that looks.', since => job.cancel_requested_at);
+    end if;
+    if job.deadline_at <= clock_timestamp() then
+        return next mainspring.why_reason('deadline', 'It had to start before '
+            || mainspring.why_instant(job.deadline_at) || ', and is canceled by the next worker '
+            || 'that looks.', until => job.deadline_at);
+    end if;
+    select * into aside from mainspring.set_aside as kept
+     where kept.key = job.job_id and kept.again_at > clock_timestamp()
+       and kept.duty = any (case job.waits_for
+           when 'time' then '{promote}' when 'handler' then '{release_known}'
+           when 'approval' then '{expire_approvals}' when 'parents' then '{settle}'
+           when 'turn' then '{release_turns}' else '{claim}' end::text[])
+     order by kept.again_at desc limit 1;
+    if found then
+        return next mainspring.why_reason('set_aside', 'It was set aside because it makes '
+            || aside.duty || ' fail (' || mainspring.why_error(aside.reason) || '), ' || aside.tries
+            || case when aside.tries = 1 then ' time' else ' times' end || '; the next try is at '
+            || mainspring.why_instant(aside.again_at) || '.',
+            since => aside.failed_at, until => aside.again_at, facts => jsonb_build_object(
+                'duty', aside.duty, 'tries', aside.tries, 'error', aside.reason));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_tenant_cap(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    most integer := (select owner.max_running from mainspring.tenants as owner
+                      where owner.tenant_id = job.tenant_id);
+    held bigint;
+begin
+    select count(*) into held from (
+        select from mainspring.jobs as holder
+         where holder.limit_name is not null and holder.waits_for is null
+           and holder.tenant_id = job.tenant_id
+         order by holder.limit_name, holder.limit_key limit most) as holder;
+    if held >= most then
+        return next mainspring.why_reason('tenant_cap', 'The tenant ' || job.tenant_id
+            || ' may run ' || most || ' jobs at once, and ' || held
+            || case when held = 1 then ' does' else ' do' end || '.',
+            facts => jsonb_build_object('tenant', job.tenant_id, 'places', most,
+                                                'held', held),
+            fix => mainspring.why_command('tenants update ' || mainspring.why_word(job.tenant_id)
+                                          || ' --max-running ' || most + 1));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_time(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    last mainspring.attempts;
+    code text;
+begin
+    if job.scheduled_for <= clock_timestamp() then
+        return;
+    end if;
+    select * into last from mainspring.attempts as attempt
+     where attempt.job_id = job.job_id order by attempt.fence desc limit 1;
+    code := case when last.status = 'snoozed' then 'snoozed' when last.status = 'lost' then 'jitter'
+                 when job.failures > 0 then 'backoff' else 'delay' end;
+    return next mainspring.why_reason(code, case code
+            when 'snoozed' then 'It has put itself off'
+            when 'jitter' then 'It was taken back from ' || mainspring.why_worker(last.worker_id)
+            when 'backoff' then 'Attempt ' || job.attempt || ' of ' || job.max_attempts
+                || ' failed at ' || mainspring.why_instant(last.finished_at)
+                || coalesce(' (' || nullif(mainspring.why_error(last.error), '') || ')', '')
+            else 'It was enqueued for later' end
+            || '; it is due at ' || mainspring.why_instant(job.scheduled_for) || '.',
+        since => coalesce(last.finished_at, job.created_at), until => job.scheduled_for,
+        facts => jsonb_build_object('attempt', job.attempt, 'max_attempts', job.max_attempts,
+                                    'failures', job.failures, 'error', last.error));
+end
+$$;
+
+CREATE FUNCTION mainspring.why_turn(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    earlier mainspring.jobs;
+begin
+    select * into earlier from mainspring.jobs as run
+     where run.schedule_id = job.schedule_id and run.job_id <> job.job_id
+       and run.waits_for is distinct from 'turn'
+     order by run.slot_at limit 1;
+    if found then
+        return next mainspring.why_reason('turn', 'An earlier run of its schedule '
+            || coalesce((select schedule.name from mainspring.schedules as schedule
+                          where schedule.schedule_id = job.schedule_id) || ' ', '')
+            || '(job ' || earlier.job_id || ') is ' || earlier.state
+            || '; they run one after the other.',
+            since => job.created_at, facts => jsonb_build_object('job_id', earlier.job_id::text,
+                'state', earlier.state, 'slot_at', earlier.slot_at),
+            fix => mainspring.why_command('why ' || earlier.job_id, job.tenant_id));
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_unclaimed(job mainspring.jobs, is_claimable boolean) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    pause mainspring.queues;
+begin
+    select * into pause from mainspring.paused_queues as paused where paused.name = job.queue;
+    if found then
+        return next mainspring.why_reason('queue_paused', 'Its queue ' || pause.name
+            || ' was paused by ' || pause.paused_by || ' at '
+            || mainspring.why_instant(pause.paused_at)
+            || coalesce(' (' || nullif(mainspring.why_error(pause.reason), '') || ')', '')
+            || coalesce(' until ' || mainspring.why_instant(pause.paused_until), '') || '.',
+            since => pause.paused_at, until => pause.paused_until,
+            facts => jsonb_build_object('queue', pause.name, 'by', pause.paused_by,
+                                        'reason', pause.reason),
+            fix => mainspring.why_command('queues resume ' || mainspring.why_word(pause.name)));
+    end if;
+    return query select * from mainspring.why_unserved(job);
+    if is_claimable then
+        return query select * from mainspring.why_locked(job);
+        if job.waits_for is null and job.state = 'queued' then
+            return query select * from mainspring.why_behind(job);
+        end if;
+        return query select * from mainspring.why_full(job);
+    end if;
+end
+$$;
+
 CREATE FUNCTION mainspring.why_unknown(key text) RETURNS text
     LANGUAGE sql STABLE
     RETURN CASE WHEN mainspring.is_deactivated(key) THEN (('definition '::text || quote_literal(key)) || ' is deactivated; activate it first'::text) ELSE (('unknown definition '::text || COALESCE(quote_literal(key), 'null'::text)) || mainspring.meant_definition(key)) END;
@@ -7546,6 +8467,73 @@ CREATE FUNCTION mainspring.why_unknown(key text) RETURNS text
 CREATE FUNCTION mainspring.why_unknown_function(full_name text, parts text[]) RETURNS text
     LANGUAGE sql STABLE
     RETURN ((full_name || CASE WHEN (cardinality(parts) = 2) THEN ' does not exist'::text ELSE ' needs its schema and nothing else: write it as schema.name'::text END) || COALESCE(NULLIF(mainspring.meant_function(full_name, (parts)[cardinality(parts)]), ''::text), CASE WHEN (cardinality(parts) = 2) THEN '; create it'::text ELSE ''::text END));
+
+CREATE FUNCTION mainspring.why_unserved(job mainspring.jobs) RETURNS SETOF jsonb
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    going bigint;
+    stopping bigint;
+    is_remote boolean := exists (select from mainspring.definitions as defined
+                                  where defined.key = job.definition and defined.kind = 'remote');
+    near text := mainspring.closest(job.queue, array(
+        select distinct served.queue
+          from mainspring.worker_status as worker, unnest(worker.queues) as served (queue)
+         where worker.is_alive));
+begin
+    select count(*) filter (where not worker.is_stopping),
+           count(*) filter (where worker.is_stopping)
+      into going, stopping
+      from mainspring.why_workers(job) as worker where worker.is_served;
+    if going = 0 then
+        return next mainspring.why_reason(
+            case when stopping > 0 then 'all_stopping' else 'nobody_serves' end,
+            case when stopping = 1 then 'The only worker of its queue ' || job.queue
+                                        || ' is stopping.'
+                 when stopping > 0 then 'All workers of its queue ' || job.queue || ' are stopping.'
+                 else 'No live worker serves its queue ' || job.queue
+                      || coalesce('; did you mean ' || near || '?', case when is_remote
+                             then '; start the program that runs ' || job.definition
+                                  || ', which claims its jobs over the API.' else '.' end) end,
+            since => greatest(job.created_at, job.scheduled_for),
+            facts => jsonb_build_object('queue', job.queue, 'stopping', stopping, 'near', near),
+            fix => case when not is_remote then 'mainspring worker --queues '
+                                                || mainspring.why_word(job.queue) end);
+    end if;
+end
+$$;
+
+CREATE FUNCTION mainspring.why_usual(job mainspring.jobs) RETURNS TABLE(seconds double precision, samples bigint)
+    LANGUAGE sql STABLE
+    AS $$
+select percentile_cont(0.5) within group (order by latest.seconds), count(*)
+  from (select past.definition, past.state,
+               extract(epoch from past.finished_at - past.started_at)::double precision as seconds
+          from mainspring.jobs_history as past
+         where past.tenant_id = job.tenant_id order by past.job_id desc limit 200) as latest
+ where latest.definition = job.definition and latest.state = 'succeeded'
+having count(*) >= 3
+$$;
+
+CREATE FUNCTION mainspring.why_worker(worker_id bigint) RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return coalesce((select worker.name from mainspring.worker_status as worker
+                      where worker.worker_id = why_worker.worker_id), 'worker ' || worker_id);
+end
+$$;
+
+CREATE FUNCTION mainspring.why_workers(job mainspring.jobs, OUT worker_id bigint, OUT concurrency integer, OUT queues text[], OUT is_stopping boolean, OUT is_served boolean) RETURNS SETOF record
+    LANGUAGE sql STABLE
+    AS $_$
+select worker.worker_id, worker.concurrency, worker.queues, worker.is_stopping,
+       job.queue = any (worker.queues)
+  from mainspring.workers as worker
+ where worker.expires_at > clock_timestamp()
+   and coalesce(substring(worker.process_identity from '^api:(.*):[^:]*$'), '*')
+       in ('*', job.tenant_id)
+$_$;
 
 CREATE FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -8806,24 +9794,6 @@ CREATE TABLE mainspring.lane_floors (
 )
 WITH (fillfactor='50');
 
-CREATE TABLE mainspring.limits (
-    name text NOT NULL COLLATE pg_catalog."C",
-    concurrency integer,
-    key_concurrency integer,
-    rate_count integer,
-    rate_period interval,
-    burst integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT limits_burst_check CHECK ((burst >= 1)),
-    CONSTRAINT limits_check CHECK (((rate_count IS NULL) = (rate_period IS NULL))),
-    CONSTRAINT limits_concurrency_check CHECK ((concurrency >= 0)),
-    CONSTRAINT limits_key_concurrency_check CHECK ((key_concurrency >= 0)),
-    CONSTRAINT limits_name_check CHECK ((name <> ''::text)),
-    CONSTRAINT limits_rate_count_check CHECK ((rate_count >= 1)),
-    CONSTRAINT limits_rate_period_check CHECK ((rate_period > '00:00:00'::interval))
-);
-
 CREATE VIEW mainspring.limit_status AS
  SELECT name,
     concurrency,
@@ -8854,6 +9824,15 @@ CREATE TABLE mainspring.migrations (
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
     works_with integer NOT NULL
 );
+
+CREATE VIEW mainspring.paused_queues AS
+ SELECT name,
+    paused_at,
+    paused_until,
+    paused_by,
+    reason
+   FROM mainspring.queues
+  WHERE ((paused_until IS NULL) OR (paused_until > statement_timestamp()));
 
 ALTER TABLE mainspring.people ALTER COLUMN person_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME mainspring.people_person_id_seq
@@ -9460,6 +10439,9 @@ ALTER TABLE ONLY mainspring.processes
 ALTER TABLE ONLY mainspring.prune_marks
     ADD CONSTRAINT prune_marks_pkey PRIMARY KEY (keep);
 
+ALTER TABLE ONLY mainspring.queues
+    ADD CONSTRAINT queues_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY mainspring.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (job_id);
 
@@ -9884,6 +10866,8 @@ ALTER TABLE mainspring.people ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.processes ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE mainspring.queues ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE mainspring.record_retention ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE mainspring.replies ENABLE ROW LEVEL SECURITY;
@@ -10013,6 +10997,8 @@ REVOKE ALL ON FUNCTION mainspring.check_event(name text, context jsonb) FROM PUB
 REVOKE ALL ON FUNCTION mainspring.check_numbers(priority integer, max_attempts integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_origin(created_by text, source text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.check_pause(name text, reason text, until timestamp with time zone, duration interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_payload(payload jsonb) FROM PUBLIC;
 
@@ -10418,6 +11404,8 @@ REVOKE ALL ON FUNCTION mainspring.past_records_by_day(kind text, tenant text, fa
 
 REVOKE ALL ON FUNCTION mainspring.paths_of(definition text, version integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.pause_queue(name text, reason text, until timestamp with time zone, duration interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.pick_limited(queues text[], names text[], keys text[], tenants text[], shares integer[], limits_free integer[], keys_free integer[], tenants_free integer[], most integer, lowest integer, is_shared boolean, OUT places tid[], OUT limits text[], OUT unfinished integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.plan_key(schedule mainspring.schedules) FROM PUBLIC;
@@ -10491,6 +11479,8 @@ REVOKE ALL ON FUNCTION mainspring.reserve_key(tenant text, kind text, key text, 
 REVOKE ALL ON FUNCTION mainspring.restored(edited jsonb, stored jsonb, paths jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.restored_at(edited jsonb, stored jsonb, path text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.resume_queue(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.retention_of(tenant text) FROM PUBLIC;
 
@@ -10598,6 +11588,8 @@ REVOKE ALL ON FUNCTION mainspring.try_put_back(job_id bigint, tenant text) FROM 
 
 REVOKE ALL ON FUNCTION mainspring.unknown_facts(key text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.unpaused(queues text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.unset_retention(kind text, tenant text, state text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.unsettled_among(children bigint[]) FROM PUBLIC;
@@ -10628,17 +11620,99 @@ REVOKE ALL ON FUNCTION mainspring.warn_of_definition(definition text, noun text)
 
 REVOKE ALL ON FUNCTION mainspring.was_lost(delivery text, state mainspring.job_state, failures integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.why(job_id bigint, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_approval(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_begun(job mainspring.jobs, worker mainspring.workers) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_behind(job mainspring.jobs) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.why_closed(definition text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.why_word(word text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_command(command text, tenant text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_most() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_count(number bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_ended(past mainspring.jobs_history) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_error(error text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_estimate(job mainspring.jobs, first jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_full(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_handler(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_has_begun(job mainspring.jobs, worker mainspring.workers) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_span(span interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_instant(at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_is_seen(tenant text, creator text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_later(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_limit(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_live(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_locked(job mainspring.jobs) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.why_lost(worker_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_missing(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_no_function(full_name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_not_held(job_ids bigint[], states mainspring.job_state[], tenant text, is_patient boolean) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.why_of_others(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_parent(parent_id bigint, levels integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_parents(job mainspring.jobs, levels integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_places(job mainspring.jobs, known mainspring.limits, is_of_key boolean, most integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_rate(job mainspring.jobs, known mainspring.limits) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_reason(code text, sentence text, since timestamp with time zone, until timestamp with time zone, facts jsonb, fix text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_reasons(job mainspring.jobs, levels integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_running(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_set_limit(known mainspring.limits, concurrency integer, key_concurrency integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_soon(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_stopped(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_tenant_cap(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_time(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_turn(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_unclaimed(job mainspring.jobs, is_claimable boolean) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.why_unknown(key text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_unknown_function(full_name text, parts text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_unserved(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_usual(job mainspring.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_worker(worker_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_workers(job mainspring.jobs, OUT worker_id bigint, OUT concurrency integer, OUT queues text[], OUT is_stopping boolean, OUT is_served boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.window_key(trigger_id bigint, tenant text, definition text, payload text) FROM PUBLIC;
 

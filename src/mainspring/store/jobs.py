@@ -277,24 +277,6 @@ async def attempts(session: Session, tenant_id: TenantId, job_id: JobId) -> list
     return [_attempt(row) for row in rows]
 
 
-async def queue_counts(
-    session: Session,
-    tenant_id: TenantId | None,
-    *,
-    after: str | None,
-    after_tenant: str | None,
-    limit: int,
-) -> list[Mapping[str, Any]]:
-    """Ready, waiting and running jobs by queue, of all tenants if none is given."""
-    params = {
-        "tenant_id": tenant_id,
-        "after": after,
-        "after_tenant": after_tenant,
-        "limit": limit,
-    }
-    return await fetch_mappings(session, _STATEMENTS["queue_counts"].sql, params)
-
-
 def _attempt(row: Mapping[str, Any]) -> Attempt:
     return Attempt(
         job_id=JobId(row["job_id"]),

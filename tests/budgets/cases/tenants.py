@@ -1,4 +1,4 @@
-"""Tenants, people, tokens and limits."""
+"""Tenants, people, tokens, limits and queues."""
 
 from tests.budgets.cases.shared import OPTION, Case, post, python, query, ways
 
@@ -22,6 +22,28 @@ CASES: list[Case] = [
             lambda b, n: b.rest("PUT", f"/limits/{b.name(n)}", {"concurrency": 1}),
             query("select mainspring.set_limit(%s, 1)", lambda b, n: [b.name(n)]),
             python(lambda b, n: b.app.limits.set(b.name(n), concurrency=1)),
+        ],
+        "",
+        codes=OPTION,
+    ),
+    *ways(
+        "queue: name of a pause",
+        500,
+        [
+            lambda b, n: b.rest("POST", f"/queues/{b.name(n)}/pause", {}),
+            query("select mainspring.pause_queue(%s)", lambda b, n: [b.name(n)]),
+            python(lambda b, n: b.app.queues.pause(b.name(n))),
+        ],
+        "",
+        codes=OPTION,
+    ),
+    *ways(
+        "queue: reason of a pause",
+        10_000,
+        [
+            lambda b, n: b.rest("POST", "/queues/budget/pause", {"reason": "x" * n}),
+            query("select mainspring.pause_queue('budget', %s)", lambda b, n: ["x" * n]),
+            python(lambda b, n: b.app.queues.pause("budget", reason="x" * n)),
         ],
         "",
         codes=OPTION,

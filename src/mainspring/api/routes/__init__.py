@@ -9,7 +9,7 @@ from types import MappingProxyType, ModuleType
 from mainspring.api.routing import Router
 
 # Modules whose paths begin with the name of another.
-_BELOW = MappingProxyType({"jobs": ("operations", "streams")})
+_BELOW = MappingProxyType({"jobs": ("operations", "streams", "why")})
 
 
 def routers_of(segment: str) -> Iterator[Router]:

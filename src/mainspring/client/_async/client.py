@@ -17,6 +17,7 @@ from mainspring.client.requests import (
     encode,
     ensure_ok,
     given,
+    named,
     pause_of,
     read,
     unreachable,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mainspring.api.models.audit import AuditModel
     from mainspring.api.models.base import Page
     from mainspring.api.models.callers import CallerModel
-    from mainspring.api.models.queues import QueueModel
+    from mainspring.api.models.queues import QueueModel, QueuePauseModel
     from mainspring.api.models.workers import WorkerModel
 
 Model = TypeVar("Model", bound="BaseModel")
@@ -72,11 +73,22 @@ class AsyncClient(Resources):
         return [each async for each in self.pages(Request("GET", "/workers"), Page[WorkerModel])]
 
     async def queues(self) -> "list[QueueModel]":
-        """All queues that have live jobs, by name."""
+        """All queues that have live jobs or are paused, by name."""
         from mainspring.api.models.base import Page  # noqa: PLC0415 - slow to import
         from mainspring.api.models.queues import QueueModel  # noqa: PLC0415
 
         return [each async for each in self.pages(Request("GET", "/queues"), Page[QueueModel])]
+
+    async def pause_queue(self, name: str, **fields: Any) -> "QueuePauseModel":
+        """Pause a queue: nothing of it is claimed. Fields: `reason`, and `until` or `duration`."""
+        from mainspring.api.models.queues import QueuePauseModel  # noqa: PLC0415 - slow to import
+
+        request = Request("POST", f"/queues/{named(name)}/pause", body=given(**fields))
+        return await self.call(request, QueuePauseModel)
+
+    async def resume_queue(self, name: str) -> None:
+        """End the pause of a queue."""
+        await self.send(Request("POST", f"/queues/{named(name)}/resume"))
 
     def audit(self, *, limit: int = 50, **filters: Any) -> AsyncIterator["AuditModel"]:
         """Changes, newest first; `limit` is the page size."""

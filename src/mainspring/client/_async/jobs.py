@@ -15,6 +15,7 @@ from mainspring.api.models.jobs import (
 )
 from mainspring.api.models.operations import BulkModel
 from mainspring.api.models.streams import WatchedModel
+from mainspring.api.models.why import WhyModel
 from mainspring.client._async.resource import Resource
 from mainspring.client.requests import Request, act, create, given, new_key, operation, read_as
 
@@ -65,6 +66,10 @@ class Jobs(Resource):
         """The attempts of a job, first to last."""
         request = Request("GET", f"/jobs/{job_id}/attempts", {"limit": 1000})
         return [each async for each in self._client.pages(request, Page[AttemptModel])]
+
+    async def why(self, job_id: int) -> WhyModel:
+        """Why a job does not run, or what it does."""
+        return await self._client.call(Request("GET", f"/jobs/{job_id}/why"), WhyModel)
 
     async def cancel(self, job_id: int, reason: str = "") -> StateModel:
         """Cancel a job; returns running if it was asked to stop."""

@@ -1,6 +1,6 @@
 """Who may do what: a caller has a role in one tenant, and a token may narrow it further.
 
-operator  all tenants, and what belongs to none: definitions, limits, tenants, workers
+operator  all tenants, and what belongs to none: definitions, limits, queues, tenants, workers
 admin     everything of one tenant
 member    enqueues, and sees and steers what it has enqueued itself; approves where it is asked to
 viewer    sees what is in one tenant
@@ -59,6 +59,7 @@ _RIGHTS: Final[Mapping[str, tuple[frozenset[Role], frozenset[Role]]]] = {
     "limits": (_PEOPLE, _OPERATORS),
     "people": (_ADMINS, _ADMINS),
     "processes": (_ADMINS, frozenset()),
+    "queues": (_PEOPLE, _OPERATORS),
     "retention": (_ADMINS, _ADMINS),
     "schedules": (_PEOPLE, _ADMINS),
     "status": (_OPERATORS, frozenset()),

@@ -37,6 +37,7 @@ MainspringError
 │   ├── ScheduleNotFound
 │   ├── LimitNotFound
 │   ├── ErrorGroupNotFound     nothing has failed with the key; in errors.error_groups
+│   ├── QueueNotPaused         in errors.queues
 │   ├── ApprovalNotFound       the job never asked for approval
 │   ├── FlowNotFound
 │   ├── EventNotFound

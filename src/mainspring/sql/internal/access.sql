@@ -263,8 +263,8 @@ select format('grant execute on function %s to %I', called.oid::regprocedure, ap
    and not called.proname = any (array[
        'app_role', 'ask_as_reader', 'bearer', 'bearer_of', 'call_function', 'change_jobs',
        'delete_from_tenant', 'delete_rest_of_tenant', 'ensure_app_role', 'enter',
-       'log_out', 'missing_app_grants', 'open_to_app', 'receipt_token', 'remove_limit',
-       'set_limit', 'start_tenant_deletion', 'use_login'])
+       'log_out', 'missing_app_grants', 'open_to_app', 'pause_queue', 'receipt_token',
+       'remove_limit', 'resume_queue', 'set_limit', 'start_tenant_deletion', 'use_login'])
    and not has_function_privilege(app, called.oid, 'execute')
 $$;
 

@@ -172,10 +172,11 @@ end
 $$;
 
 -- Picks and locks jobs of the queues that wait for the given limit keys, as far as there are places
--- and up to `most`: the first by priority and id. None is less urgent than `lowest`, and of those
--- that are no more urgent a tenant gives as many as its share. Where nothing is shared, because
--- each key has places of its own, there is nothing to rank. Gives their addresses, the names of
--- their limits where places are shared, and the numbers of the keys that may have more.
+-- and up to `most`: the first by priority and id, and none of a paused queue. None is less urgent
+-- than `lowest`, and of those that are no more urgent a tenant gives as many as its share. Where
+-- nothing is shared, because each key has places of its own, there is nothing to rank. Gives their
+-- addresses, the names of their limits where places are shared, and the numbers of the keys that
+-- may have more.
 create or replace function mainspring.pick_limited(
     queues text[], names text[], keys text[], tenants text[], shares integer[],
     limits_free integer[], keys_free integer[], tenants_free integer[], most integer,
@@ -196,7 +197,7 @@ begin
                as given (name, key, tenant_id, share, number)
     ), candidate as materialized (
         select first.*, asked.number, asked.name, share, limit_no, key_no, tenant_no
-          from asked, unnest(queues) as served (queue),
+          from asked, unnest(mainspring.unpaused(queues)) as served (queue),
                lateral (
                    select waiting.ctid as place, waiting.job_id, waiting.priority
                      from mainspring.jobs as waiting

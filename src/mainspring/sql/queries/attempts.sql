@@ -1,12 +1,14 @@
 -- name: discover
 -- scope: system
 -- The lanes (queue, priority, tenant) that hold ready jobs, each with its first and the weight of
--- its tenant: a loose scan over the ready index that costs one probe a lane, not one a job.
+-- its tenant: a loose scan over the ready index that costs one probe a lane, not one a job. Leaves
+-- out paused queues.
 with recursive lane as (
     select first.* from unnest(%(queues)s::text[]) as wanted (queue), lateral (
         select job.queue, job.priority, job.tenant_id, job.job_id from mainspring.jobs as job
          where job.queue = wanted.queue and job.state = 'queued' and job.waits_for is null
          order by job.priority, job.tenant_id, job.job_id limit 1) as first
+     where wanted.queue <> all (array(select paused.name from mainspring.paused_queues as paused))
     union all
     select next.* from lane, lateral (
         select job.queue, job.priority, job.tenant_id, job.job_id from mainspring.jobs as job
@@ -23,10 +25,11 @@ select lane.priority, lane.tenant_id, lane.queue, lane.job_id,
 -- name: claim
 -- scope: system
 -- Claims up to :limit jobs, lane by lane in the order given, of each its share from behind its
--- mark, up to an id. Rows are addressed by ctid so that the plan cannot turn into a join over the
--- whole table. A worker whose lease ran out gets none: its jobs have been taken back, so these
--- would be left. By the clock, because the transaction of a speculative claim may have begun before
--- a pause, and before what the job waited for ended.
+-- mark, up to an id. None of a paused queue: which those are is read once, from a tiny table. Rows
+-- are addressed by ctid so that the plan cannot turn into a join over the whole table. A worker
+-- whose lease ran out gets none: its jobs have been taken back, so these would be left. By the
+-- clock, because the transaction of a speculative claim may have begun before a pause, and before
+-- what the job waited for ended.
 update mainspring.jobs as job
    set state = 'running', worker_id = %(worker_id)s::bigint,
        fence = (select nextval('mainspring.fences')), started_at = clock_timestamp(),
@@ -47,6 +50,7 @@ update mainspring.jobs as job
                   and waiting.cancel_requested_at is null
                   and (waiting.deadline_at is null or waiting.deadline_at > clock_timestamp())
                 order by waiting.job_id limit lane.share for update skip locked) as ready
+     where lane.queue <> all (array(select paused.name from mainspring.paused_queues as paused))
      limit %(limit)s))
 returning job.job_id, job.fence, job.definition, job.payload::text, job.attempt, job.failures,
           job.losses, job.max_attempts, job.queue, job.priority, job.tenant_id,
@@ -87,6 +91,7 @@ select lane.priority, lane.tenant_id, lane.queue, ready.job_id
                                where aside.duty = 'claim' and aside.key = waiting.job_id
                                  and aside.again_at > now() offset 0)
             order by waiting.job_id limit lane.share) as ready
+ where lane.queue <> all (array(select paused.name from mainspring.paused_queues as paused))
  limit %(limit)s;
 
 -- name: finish_succeeded

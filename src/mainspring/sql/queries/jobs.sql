@@ -436,13 +436,3 @@ select job_id, number, status, worker_id, pid, started_at, finished_at, exit_cod
        case when age <= 20 then stderr_tail end as stderr_tail, late_report, late_report_at,
        error_key
   from listed order by number, started_at;
-
--- name: queue_counts
--- scope: tenant
--- Ready, waiting and running jobs by queue, of all tenants if none is given, after a queue of a
--- tenant if given.
-select tenant_id, queue, ready, waiting, running, held, oldest_ready_at
-  from mainspring.queue_status
- where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
-   and (queue, tenant_id) > (coalesce(%(after)s::text, ''), coalesce(%(after_tenant)s::text, ''))
- order by queue, tenant_id limit %(limit)s;

@@ -2,11 +2,12 @@
 -- scope: system
 -- The lanes that hold ready jobs, as discover gives them, where some begin with many dead entries:
 -- of these only what is behind a floor, and whatever lies between them. So no dead entry of theirs
--- is walked over.
+-- is walked over. Leaves out paused queues.
 with recursive known as (
     select lane.queue, lane.priority, lane.tenant_id collate "C" as tenant_id, lane.floor
       from unnest(%(lane_queues)s::text[], %(priorities)s::smallint[], %(tenants)s::text[],
                   %(floors)s::bigint[]) as lane (queue, priority, tenant_id, floor)
+     where lane.queue <> all (array(select paused.name from mainspring.paused_queues as paused))
 ), gap as (
     select wanted.queue, edge.* from unnest(%(queues)s::text[]) as wanted (queue), lateral (
         select lag(lane.priority, 1, (-1)::smallint) over lanes as low_priority,
@@ -15,6 +16,7 @@ with recursive known as (
           from (select priority, tenant_id from known where known.queue = wanted.queue
                 union all select 2000, '' collate "C") as lane
         window lanes as (order by lane.priority, lane.tenant_id)) as edge
+     where wanted.queue <> all (array(select paused.name from mainspring.paused_queues as paused))
 ), lane as (
     select first.*, gap.high_priority, gap.high_tenant from gap, lateral (
         select job.queue, job.priority, job.tenant_id, job.job_id from mainspring.jobs as job
