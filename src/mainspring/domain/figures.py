@@ -125,7 +125,7 @@ class Range:
             )
         return cls(_floor(start, span), _floor(end + span - timedelta(microseconds=1), span), span)
 
-    def parts(self, complete: dict[Step, datetime | None]) -> list[Part]:
+    def parts(self, complete: Mapping[Step, datetime | None]) -> list[Part]:
         """Which figures make it up: days and hours as far as they are complete, then smaller ones.
         `complete` is up to when a step is."""
         parts: list[Part] = []
