@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import Signals
 
@@ -36,7 +36,8 @@ class OwnServer:
         """To the server and all of its sessions."""
         server = psutil.Process(self._servers[-1].pid)
         for process in (server, *server.children(recursive=True)):
-            process.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # A session may end at any moment.
+                process.send_signal(number)
 
     def bring_back(self) -> None:
         self._servers.append(embedded.acquire(self._folder))
