@@ -4863,6 +4863,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.newest_five(job_ids bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+begin
+    return array(select job_id from unnest(job_ids) as job_id order by job_id desc limit 5);
+end
+$$;
+
 CREATE FUNCTION mainspring.newest_jobs(lists text) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE
     RETURN ARRAY(SELECT DISTINCT job_id.job_id FROM unnest((string_to_array(newest_jobs.lists, ','::text))::bigint[]) job_id(job_id) ORDER BY job_id.job_id DESC LIMIT 5);
@@ -11341,6 +11349,8 @@ REVOKE ALL ON FUNCTION mainspring.move_on(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.needs_look(schedule mainspring.schedules, force boolean) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean, is_behind_others boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.newest_five(job_ids bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.newest_jobs(lists text) FROM PUBLIC;
 

@@ -264,7 +264,7 @@ async def finish_ended(
             "losses": [report.lost for report in reports],
             "results": TextArray([report.result for report in reports]),
             "progress": TextArray([report.progress for report in reports]),
-            **error_params(reports),
+            **{name: TextArray(each) for name, each in error_params(reports).items()},
         },
     )
     leases = [Report(report.job_id, report.fence) for report in reports]
@@ -289,7 +289,7 @@ async def finish_requeued(
             "failures": IntegerArray([report.failed for report in reports]),
             "losses": IntegerArray([report.lost for report in reports]),
             "delays": IntegerArray([report.delay // _MICROSECOND for report in reports]),
-            **error_params(reports),
+            **{name: TextArray(each) for name, each in error_params(reports).items()},
         },
     )
     ((accepted, _),) = await cursor.fetchall()

@@ -31,6 +31,16 @@ begin
 end
 $$;
 
+-- The newest five of some jobs. Apart from the statements that call it, which are not to sort.
+create or replace function mainspring.newest_five(job_ids bigint[])
+returns bigint[]
+language plpgsql immutable
+as $$
+begin
+    return array(select job_id from unnest(job_ids) as job_id order by job_id desc limit 5);
+end
+$$;
+
 -- The newest five of the jobs in several lists, each once; the lists are joined by commas.
 create or replace function mainspring.newest_jobs(lists text)
 returns bigint[]

@@ -78,13 +78,15 @@ select min(emitted_at) from waiting;
 -- By queue, since when the first job of a lane has been ready for longest, of a thousand lanes at
 -- most; jobs behind the first of their lane are not looked at.
 with recursive lane as (
-    (select job.queue, job.priority, job.tenant_id, job.scheduled_for, 1 as number
+    (select job.queue, job.priority, job.tenant_id,
+            coalesce(job.ready_at, job.scheduled_for) as ready_at, 1 as number
        from mainspring.jobs as job
       where job.state = 'queued' and job.waits_for is null
       order by job.queue, job.priority, job.tenant_id, job.job_id limit 1)
     union all
     select following.* from lane, lateral (
-        select job.queue, job.priority, job.tenant_id, job.scheduled_for, lane.number + 1
+        select job.queue, job.priority, job.tenant_id,
+               coalesce(job.ready_at, job.scheduled_for), lane.number + 1
           from mainspring.jobs as job
          where (job.queue, job.priority, job.tenant_id)
                > (lane.queue, lane.priority, lane.tenant_id)
@@ -92,7 +94,7 @@ with recursive lane as (
          order by job.queue, job.priority, job.tenant_id, job.job_id limit 1) as following
      where lane.number < 1000
 )
-select queue, min(scheduled_for) as oldest_ready_at from lane group by queue;
+select queue, min(ready_at) as oldest_ready_at from lane group by queue;
 
 -- name: read_database
 -- scope: system

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from mainspring.db.arrays import TextArray
 from mainspring.domain.jobs.error_keys import summarize_end
 from mainspring.domain.types import AttemptStatus
 
@@ -18,14 +17,14 @@ class EndedAttempt(Protocol):
     def error(self) -> str | None: ...
 
 
-def error_params(reports: Sequence[EndedAttempt]) -> dict[str, TextArray]:
+def error_params(reports: Sequence[EndedAttempt]) -> dict[str, list[bytes | None]]:
     """The key of each error, and each key once with a sample."""
     errors = [summarize_end(report.status, report.error) for report in reports]
     samples = dict(error for error in errors if error is not None)
     return {
-        "error_keys": TextArray([error and error.key.encode() for error in errors]),
-        "known_keys": TextArray([key.encode() for key in samples]),
-        "samples": TextArray([sample.encode() for sample in samples.values()]),
+        "error_keys": [error and error.key.encode() for error in errors],
+        "known_keys": [key.encode() for key in samples],
+        "samples": [sample.encode() for sample in samples.values()],
     }
 
 
