@@ -1,14 +1,17 @@
 """A dispatcher beside a scheduler: what wakes it, whose turn it is, and what cannot stop it."""
 
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 from fastapi import FastAPI
 
 from mainspring import Mainspring
+from mainspring.domain.retention import RetentionKind
 from mainspring.runtime.dispatcher.batches import RoundRobin
 from mainspring.settings import load
 from mainspring.store import events as store
+from mainspring.store import retention
 from tests.support import events, rows
 from tests.support.log_lines import captured_lines
 from tests.support.schedules import scheduling
@@ -260,8 +263,10 @@ async def test_handled_events_are_pruned_with_what_came_of_them(
     )
     connection.execute("update mainspring.events set emitted_at = '2000-01-01'")
 
-    assert await store.prune_events(aconnection, 2 * DAY, limit=1)
-    assert not await store.prune_events(aconnection, 2 * DAY, limit=2)
+    (window,) = await retention.windows(aconnection, RetentionKind.EVENTS, 2 * DAY)
+    prune = partial(retention.prune, aconnection, RetentionKind.EVENTS, window, fallback=2 * DAY)
+    assert await prune(limit=1) == 1
+    assert await prune(limit=2) < 2
 
     left = connection.execute("select event_id from mainspring.events order by 1").fetchall()
     assert left == [(1,), (2,), (waiting,)]
