@@ -5695,6 +5695,7 @@ CREATE FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[]
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
+    SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 declare
