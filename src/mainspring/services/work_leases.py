@@ -8,8 +8,7 @@ from psycopg import AsyncConnection
 
 from mainspring.db.request_sessions import RequestSession
 from mainspring.domain.access.roles import Caller
-from mainspring.domain.errors import LeaseLost
-from mainspring.domain.errors.access import WorkerGone
+from mainspring.domain.errors.leases import LeaseLost, WorkerGone
 from mainspring.domain.types import WorkerId
 from mainspring.store import work as store
 from mainspring.store.work import Lease, LeasedJob

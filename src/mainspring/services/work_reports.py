@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 from psycopg import AsyncConnection
 
-from mainspring.domain.errors import InvalidPayload, LeaseLost, PayloadTooLarge
-from mainspring.domain.errors.access import LateReport, WorkerGone
+from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
+from mainspring.domain.errors.leases import LateReport, LeaseLost, WorkerGone
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.jobs.options import (
     MAX_CHECKPOINT_BYTES,

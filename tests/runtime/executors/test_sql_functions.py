@@ -101,8 +101,7 @@ async def test_a_function_runs_without_any_code(app, connection, limited):
     [
         ("drop function civic.bare()", "civic.bare does not exist; did you mean civic.breaks?"),
         (
-            "drop function civic.bare(); "
-            "create function civic.bare() returns text language sql as $$ select 'fine' $$",
+            "drop function civic.bare(); create function civic.bare() returns text return 'fine'",
             "civic.bare returns text; it must return jsonb",
         ),
         ("drop schema civic cascade", "civic.bare does not exist; create it"),
