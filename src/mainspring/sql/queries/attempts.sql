@@ -114,15 +114,15 @@ with reported as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
         ended.job, 'succeeded', started_at => began_at, result => answer,
-        progress => last_progress) as past
+        finished_at => done_at, progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status)
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
 ), tallied as (
     insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, 'succeeded', mainspring.day_of(statement_timestamp()), count(*) from ended
-     group by tenant_id
+    select tenant_id, 'succeeded', mainspring.day_of(done_at), count(*) from ended
+     group by tenant_id, mainspring.day_of(done_at)
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -157,15 +157,16 @@ with reported as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
         ended.job, end_state, started_at => began_at, result => answer, failed => ended.failed,
-        losses => ended.losses, error => ended.error, progress => last_progress) as past
+        losses => ended.losses, error => ended.error, finished_at => done_at,
+        progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error)
     select job_id, fence, worker_id, began_at, done_at, attempt, status, error from ended
 ), tallied as (
     insert into mainspring.tally_changes (tenant_id, state, day, count)
-    select tenant_id, end_state, mainspring.day_of(statement_timestamp()), count(*) from ended
-     group by tenant_id, end_state
+    select tenant_id, end_state, mainspring.day_of(done_at), count(*) from ended
+     group by tenant_id, end_state, mainspring.day_of(done_at)
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
