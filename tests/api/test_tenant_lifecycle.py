@@ -93,6 +93,8 @@ async def test_tokens_of_a_disabled_tenant_are_refused(api: Api):
         answers.append(await api.get("/jobs", role=Role.ADMIN, tenant="acme"))
 
     assert [answer.status_code for answer in answers] == [401, 200]
+    said = "the tenant 'acme' is disabled; ask an operator to enable it"
+    assert answers[0].json()["detail"] == said
 
 
 async def test_a_dry_run_counts_what_a_tenant_has_and_changes_nothing(api: Api, filled):

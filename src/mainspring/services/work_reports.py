@@ -181,9 +181,7 @@ class WorkReports:
         await recovery.recover(
             connection, [lease.job_id], max_losses=settings.max_losses, jitter=_JITTER
         )
-        past = await store.past_attempt(
-            connection, lease, identity=self.leases.identity, tenants=self.leases.caller.served
-        )
+        past = await self.leases.past_attempt(connection, lease)
         if past is not None and past.status in late.statuses:
             return past.state
         if past is not None and past.status is AttemptStatus.LOST:
