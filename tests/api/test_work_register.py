@@ -178,7 +178,7 @@ async def test_a_refusal_says_which_definition_and_which_field_of_it(
     api: Api, connection: psycopg.Connection
 ):
     connection.execute("insert into mainspring.definitions (key, kind) values ('own', 'python')")
-    wrong = {
+    wrong: dict[str, list[dict[str, Any]]] = {
         "key": [{"key": "mainspring.x"}, {"key": "own"}, {"key": "a b"}],
         "arg_schema": [{"key": "b", "arg_schema": {"type": 1}}],
         "limit_by": [{"key": "b", "limit_by": "x"}],

@@ -693,9 +693,13 @@ CREATE FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb)
     LANGUAGE sql IMMUTABLE
     RETURN (SELECT CASE WHEN ((NOT state.was_on) AND state.is_on) THEN COALESCE((audited_action.switch ->> 'on'::text), 'update'::text) WHEN (state.was_on AND (NOT state.is_on)) THEN COALESCE((audited_action.switch ->> 'off'::text), 'update'::text) ELSE 'update'::text END AS "case" FROM (SELECT COALESCE(((audited_action.was -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS was_on, COALESCE(((audited_action.is_now -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS is_on) state);
 
+CREATE FUNCTION mainspring.kept_columns(stored jsonb, options jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT COALESCE(jsonb_object_agg(pair.name, (kept_columns.stored -> pair.keeper)), '{}'::jsonb) AS "coalesce" FROM jsonb_each_text(COALESCE((kept_columns.options -> 'kept'::text), '{}'::jsonb)) pair(name, keeper) WHERE ((kept_columns.stored ->> ((kept_columns.options -> 'switch'::text) ->> 'column'::text)) IS NOT NULL));
+
 CREATE FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
-    RETURN (SELECT COALESCE(jsonb_object_agg(part.name, part.value), '{}'::jsonb) AS "coalesce" FROM jsonb_each(audited_columns.stored) part(name, value) WHERE ((NOT ((audited_columns.options -> 'without'::text) ? part.name)) AND ((part.value <> 'null'::jsonb) OR ((audited_columns.options -> 'nulls'::text))::boolean)));
+    RETURN (SELECT COALESCE(jsonb_object_agg(part.name, part.value), '{}'::jsonb) AS "coalesce" FROM jsonb_each((audited_columns.stored || mainspring.kept_columns(audited_columns.stored, audited_columns.options))) part(name, value) WHERE ((NOT ((audited_columns.options -> 'without'::text) ? part.name)) AND ((part.value <> 'null'::jsonb) OR ((audited_columns.options -> 'nulls'::text))::boolean)));
 
 CREATE FUNCTION mainspring.awaited_parents(behind bigint, most integer) RETURNS bigint[]
     LANGUAGE sql STABLE
@@ -8602,6 +8606,7 @@ CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone,
 CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
         "without": ["created_at", "updated_at", "enabled_max_running"],
+        "kept": {"max_running": "enabled_max_running"},
         "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
@@ -8766,6 +8771,8 @@ REVOKE ALL ON FUNCTION mainspring.asked_now(asked mainspring.jobs, delay interva
 REVOKE ALL ON FUNCTION mainspring.audit_change() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.kept_columns(stored jsonb, options jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) FROM PUBLIC;
 
