@@ -5736,10 +5736,10 @@ $_$;
 CREATE FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) RETURNS record
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
-    SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 declare

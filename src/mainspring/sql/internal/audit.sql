@@ -55,7 +55,7 @@ begin
 end
 $$;
 
--- Of a row that is switched off the values that columns will have again, which others keep meanwhile.
+-- Of a row that is switched off the values that columns will have again, kept by other columns.
 create or replace function mainspring.kept_columns(stored jsonb, options jsonb)
 returns jsonb
 language sql immutable

@@ -160,8 +160,8 @@ begin
 end
 $$;
 
--- Why the newest of these slots that failed did so; null if none has. Volatile, so that it sees what
--- a plan has just written.
+-- Why the newest of these slots that failed did so; null if none has. Volatile, so that it sees
+-- what a plan has just written.
 create or replace function mainspring.failure_of_slots(schedule_id bigint, slots timestamptz[])
 returns text
 language plpgsql volatile

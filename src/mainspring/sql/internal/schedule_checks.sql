@@ -55,8 +55,8 @@ return (
            as known (name, zones)
      where known.name = upper(zones_of_abbreviation.name));
 
--- What to say of an offset that is no zone, such as UTC+3 or EST5; null for any other name. The same
--- as in domain/schedules/zones.py; test_words_agree.py compares them.
+-- What to say of an offset that is no zone, such as UTC+3 or EST5; null for any other name. The
+-- same as in domain/schedules/zones.py; test_words_agree.py compares them.
 create or replace function mainspring.hint_of_offset(name text)
 returns text
 language plpgsql immutable

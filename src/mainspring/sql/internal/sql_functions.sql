@@ -169,8 +169,8 @@ begin
 end
 $$;
 
--- The end of a sentence about a function that does not exist: those that may have been meant, of the
--- same name in other schemas or one of a name like it; empty if there is none.
+-- The end of a sentence about a function that does not exist: those that may have been meant, of
+-- the same name in other schemas or one of a name like it; empty if there is none.
 create or replace function mainspring.meant_function(full_name text, name text)
 returns text
 language plpgsql stable

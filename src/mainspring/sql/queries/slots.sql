@@ -23,8 +23,8 @@ select schedule.*, clock.revision, clock.gauge_is_high, clock.retry_count, taken
 
 -- name: apply_trigger
 -- scope: system
--- Carries out what was decided for a slot that a person asked for; what came of it, its job, and why
--- it failed if it did.
+-- Carries out what was decided for a slot that a person asked for; what came of it, its job, and
+-- why it failed if it did.
 select outcome, mainspring.fired_slots(
            (plan ->> 'schedule_id')::bigint, array[(plan ->> 'slot_at')::timestamptz]) as fired,
        mainspring.failure_of_slots(

@@ -2,7 +2,7 @@
 -- scope: system
 -- What an attempt needs to call the function of its definition: the statement to send, the token
 -- for its receipt, what is wrong with the definition now, and the result of an earlier attempt that
--- could not report it. There is nothing to call where the function is gone or returns something else.
+-- could not report it. There is nothing to call where it is gone or returns another type.
 select case when target.name is not null
             then mainspring.call_text(
                 target.namespace, target.name, target.argument, %(most_bytes)s) end,
