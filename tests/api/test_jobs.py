@@ -310,8 +310,28 @@ async def test_an_id_that_is_no_number_is_named_as_wrong(api: Api, path: str):
     assert error["problem"] == f"must be an id: a whole number, 1 or more, not {text!r}"
 
 
-async def test_a_path_that_does_not_exist_is_not_found(api: Api):
-    assert (await api.get("/nothing/abc")).json()["code"] == "no_such_path"
+@pytest.mark.parametrize(
+    ("path", "detail"),
+    [
+        ("/zzz", "there is no path /api/v1/zzz"),
+        ("/job", "there is no path /api/v1/job; did you mean /api/v1/jobs?"),
+        ("/jobs/7/attempt", "there is no path /api/v1/jobs/7/attempt; did you mean "),
+        ("/" + "a" * 300, "there is no path /api/v1/" + "a" * 192 + "..."),
+    ],
+)
+async def test_a_path_that_does_not_exist_is_named(api: Api, path: str, detail: str):
+    answer = await api.get(path)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_such_path")
+    said = answer.json()["detail"]
+    assert said.startswith(detail) if detail.endswith(" ") else said == detail
+
+
+async def test_a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(api: Api):
+    answer = await api.ask("PUT", "/jobs/7")
+
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert answer.json()["detail"] == "/api/v1/jobs/7 does not take PUT; use DELETE or GET"
 
 
 @pytest.mark.parametrize(

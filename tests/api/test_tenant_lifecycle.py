@@ -85,6 +85,23 @@ async def test_a_disabled_tenant_takes_nothing_and_starts_nothing(api: Api, fill
     assert actions == [("create",), ("disable",), ("enable",)]
 
 
+async def test_the_audit_says_that_a_tenant_is_disabled_and_not_how_that_is_done(api: Api, filled):
+    await patched(api, is_enabled=False)
+    await patched(api, max_running=3)
+    await patched(api, is_enabled=True)
+
+    entries = filled.execute(
+        "select action, before, after from mainspring.audit where noun = 'tenant'"
+        " and subject = 'zeta' and action <> 'create' order by audit_id"
+    ).fetchall()
+    assert [(action, set(after)) for action, _, after in entries] == [
+        ("disable", {"disabled_at"}),
+        ("update", {"max_running"}),
+        ("enable", {"disabled_at"}),
+    ]
+    assert entries[1][1:] == ({"max_running": None}, {"max_running": 3})
+
+
 async def test_tokens_of_a_disabled_tenant_are_refused(api: Api):
     answers = []
     for is_enabled in (False, True):
@@ -93,6 +110,8 @@ async def test_tokens_of_a_disabled_tenant_are_refused(api: Api):
         answers.append(await api.get("/jobs", role=Role.ADMIN, tenant="acme"))
 
     assert [answer.status_code for answer in answers] == [401, 200]
+    said = "the tenant 'acme' is disabled; ask an operator to enable it"
+    assert answers[0].json()["detail"] == said
 
 
 async def test_a_dry_run_counts_what_a_tenant_has_and_changes_nothing(api: Api, filled):

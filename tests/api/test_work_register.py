@@ -172,3 +172,23 @@ async def test_a_deactivated_definition_stays_so(api: Api):
     answer = await register(api, {**WORD_COUNT, "timeout": 9})
 
     assert answer.json()["definitions"][0]["is_active"] is False
+
+
+async def test_a_refusal_says_which_definition_and_which_field_of_it(
+    api: Api, connection: psycopg.Connection
+):
+    connection.execute("insert into mainspring.definitions (key, kind) values ('own', 'python')")
+    wrong: dict[str, list[dict[str, Any]]] = {
+        "key": [{"key": "mainspring.x"}, {"key": "own"}, {"key": "a b"}],
+        "arg_schema": [{"key": "b", "arg_schema": {"type": 1}}],
+        "limit_by": [{"key": "b", "limit_by": "x"}],
+    }
+
+    paths = {
+        (field, fault["path"])
+        for field, asked in wrong.items()
+        for each in asked
+        for fault in (await register(api, WORD_COUNT, each)).json()["errors"]
+    }
+
+    assert paths == {(field, f"body.definitions.1.{field}") for field in wrong}

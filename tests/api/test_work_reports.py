@@ -154,7 +154,28 @@ async def test_a_report_that_differs_from_the_first_is_refused(api: Api):
     refused = await report(api, worker, job, "fail")
 
     assert (refused.status_code, refused.json()["code"]) == (409, "lease_lost")
+    assert refused.json()["detail"] == (
+        f"this attempt of job {job_id} has ended already, as succeeded; report the end of an "
+        "attempt once"
+    )
     assert await state_of(api, job_id) == "succeeded"
+
+
+@pytest.mark.parametrize("what", [*ENDS, "progress", "checkpoint"])
+async def test_a_report_on_a_job_that_the_worker_never_had_is_refused_as_that(api: Api, what: str):
+    job_id = await enqueue(api)
+    worker = await register(api)
+    given = {"fence": "7", **ENDS.get(what, {"current": 1} if what == "progress" else {})}
+    if what == "checkpoint":
+        given["checkpoint"] = {}
+
+    refused = await told(api, "POST", f"{worker}/jobs/{job_id}/{what}", given)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "lease_lost")
+    number = worker.rpartition("/")[2]
+    said = f"worker {number} has no attempt of job {job_id} with this fence; report only jobs"
+    assert refused.json()["detail"].startswith(said)
+    assert await state_of(api, job_id) == "queued"
 
 
 async def test_a_wrong_fence_is_not_taken_for_a_lost_lease(api: Api):

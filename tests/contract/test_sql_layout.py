@@ -16,6 +16,12 @@ CREATED = re.compile(
     re.MULTILINE,
 )
 COMMENT = "select obj_description(%s::regproc, 'pg_proc')"
+# A plan that needs what is off costs 1e10, for which JIT would compile all of it.
+COMPILED = """
+select proname from pg_proc
+ where pronamespace = 'mainspring'::regnamespace and array_to_string(proconfig, ' ') ~ 'enable_'
+   and not 'jit=off' = any (proconfig)
+"""
 RIGHTS = "select prosecdef, proconfig from pg_proc where oid = %s::regproc"
 # They write definitions, which run under a role of whoever writes them.
 AS_CALLER = {"schedule_function"}
@@ -81,6 +87,10 @@ def test_a_public_function_is_commented_and_runs_as_the_owner(connection, name):
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_function_is_in_the_guides(name):
     assert re.search(rf"\bmainspring\.{name}\b", GUIDES)
+
+
+def test_a_function_that_chooses_its_plans_compiles_none(connection):
+    assert connection.execute(COMPILED).fetchall() == []
 
 
 def test_the_function_of_a_trigger_is_of_the_kind_trigger():

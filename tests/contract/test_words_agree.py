@@ -25,7 +25,7 @@ from mainspring.domain.jobs.model import FINAL_STATES, LIVE_STATES
 from mainspring.domain.jobs.options import APPROVALS, ATTEMPTS, PRIORITIES, OnParentFailure
 from mainspring.domain.schedules.cron_fields import FIELDS
 from mainspring.domain.schedules.slots import SlotOutcome
-from mainspring.domain.schedules.zones import ABBREVIATIONS, find_zone
+from mainspring.domain.schedules.zones import ABBREVIATIONS, find_zone, hint_of_offset
 from mainspring.domain.secrets.patterns import NAMES
 from mainspring.domain.tenants import WEIGHTS
 from mainspring.domain.triggers import UnknownPaths
@@ -116,6 +116,31 @@ def test_a_time_zone_exists_for_both_or_for_neither(tx):
     ).fetchall()
 
     assert dict(found) == {zone: is_zone(zone) for zone in zones}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("UTC+3", "did you mean 'Etc/GMT-3'? That is 3 hours ahead of UTC: the signs of these "),
+        ("gmt-12", "did you mean 'Etc/GMT+12'? That is 12 hours behind UTC: the signs of these "),
+        ("+05:00", "did you mean 'Etc/GMT-5'? That is 5 hours ahead of UTC: the signs of these "),
+        ("UTC+14", "did you mean 'Etc/GMT-14'? "),
+        ("UTC+15", None),
+        ("UTC-13", None),
+        ("UTC+0", None),
+        ("UTC3", None),
+        ("XYZ+3", None),
+        ("+05:30", None),
+        ("EST5", "did you mean 'America/New_York'?"),
+        ("cst+6", "did you mean 'America/Chicago' or 'Asia/Shanghai'?"),
+        ("America/New_York5", None),
+    ],
+)
+def test_an_offset_gets_the_same_hint_from_both(tx, name, hint):
+    ((said,),) = tx.execute("select mainspring.hint_of_offset(%s)", (name,)).fetchall()
+
+    assert said == hint_of_offset(name)
+    assert said is None if hint is None else said.startswith(hint)
 
 
 def test_an_abbreviation_stands_for_the_same_zones_for_both(tx):

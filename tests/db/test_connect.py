@@ -111,3 +111,17 @@ async def test_the_url_decides_how_long_a_silent_network_is_waited_for(server_ur
         given = connection.info.get_parameters()
 
     assert (given["tcp_user_timeout"], given["connect_timeout"]) == ("1234", "3")
+
+
+@pytest.mark.parametrize("use_pooler", [False, True])
+async def test_nothing_is_compiled_on_a_connection_of_ours(database_url, connection, use_pooler):
+    connection.execute(f'alter database "{connection.info.dbname}" set jit = on')
+
+    async with await connect.connect(database_url, name="test", use_pooler=use_pooler) as own:
+        shown = [await (await own.execute("show jit")).fetchone()]
+    async with await connect.connect(database_url, name="test", pins_plans=True) as hot:
+        shown.append(await (await hot.execute("show jit")).fetchone())
+    with connect.connect_sync(database_url, use_pooler=use_pooler) as blocking:
+        shown.append(blocking.execute("show jit").fetchone())
+
+    assert shown == [("off",)] * 3

@@ -8,6 +8,7 @@ import pytest
 
 from mainspring.domain import errors
 from mainspring.domain.errors import (
+    InvalidDefinition,
     MainspringError,
     UnknownDefinition,
     access,
@@ -30,6 +31,7 @@ SAMPLES = {
     "slot_at": datetime(2026, 11, 17, 6, tzinfo=UTC),
     "size": 2_000_000,
     "limit": 1_048_576,
+    "message": "send: cron hour is wrong",
     "option": "priority",
     "problem": "is wrong",
     "field": "cron hour",
@@ -104,6 +106,21 @@ def test_every_error_says_its_facts_in_a_sentence_and_in_fields(kind):
     assert len(str(error).split()) > 1
     for name, value in vars(error).items():
         assert value is None or value == SAMPLES[name]
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "problem"),
+    [
+        ("send: timeout must be short", "timeout", "must be short"),
+        ("send: argv has: nothing", "argv", "has: nothing"),
+        ("a:b: is declared in code", None, "is declared in code"),
+        ("the definition key 'a b' must not: so", "key", "the definition key 'a b' must not: so"),
+    ],
+)
+def test_the_problem_of_a_definition_is_without_the_definition_and_the_field(
+    message, field, problem
+):
+    assert InvalidDefinition(message, field=field).problem == problem
 
 
 def test_an_unknown_definition_suggests_only_what_it_was_given():

@@ -355,3 +355,37 @@ async def test_a_schedule_that_would_never_fire_is_refused(app, fields):
         await app.schedules.acreate("never", "send", cron="@daily", **fields)
 
     assert await app.schedules.alist() == []
+
+
+async def test_a_schedule_says_at_once_that_its_definition_takes_no_jobs(app, nightly, connection):
+    assert (await app.schedules.aget(nightly)).problem is None
+    connection.execute("update mainspring.definitions set is_active = false where key = 'send'")
+
+    (listed,) = await app.schedules.alist()
+    shown = connection.execute("select problem from mainspring.schedule_status").fetchone()
+
+    said = "definition 'send' is deactivated; activate it first"
+    assert (await app.schedules.aget(nightly)).problem == listed.problem == said
+    assert shown == (said,)
+
+
+async def test_a_preview_begins_with_the_retry_of_a_slot_that_failed(app, connection):
+    await app.schedules.acreate("often", "send", cron="* * * * *")
+    retry = "retry_count = 1, next_slot_at = now() + interval '150 s'"
+    connection.execute(f"update mainspring.clocks set {retry}, next_run_at = now() + '150 s'")
+
+    first, second = await app.schedules.apreview("often", 2)
+
+    state = await app.schedules.aget("often")
+    assert (first.at, first.note) == (state.next_run_at, "tried again after a failure")
+    assert (second.at.second, second.note) == (0, None)
+    assert first.at < second.at <= first.at + MINUTE
+
+
+async def test_a_preview_goes_on_after_a_failure_that_is_final(app, connection):
+    await app.schedules.acreate("often", "send", cron="* * * * *")
+    connection.execute("update mainspring.clocks set retry_count = 1")
+
+    (first,) = await app.schedules.apreview("often", 1)
+
+    assert first.note is None

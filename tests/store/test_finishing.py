@@ -97,6 +97,26 @@ def test_a_success_has_its_attempt(queue, held):
     assert attempt["finished_at"] == attempt["started_at"] + RAN * MICROSECOND
 
 
+def took(row: dict[str, Any]) -> tuple[Any, Any]:
+    return row["started_at"], row["finished_at"]
+
+
+def test_a_job_took_as_long_as_its_attempt(queue, held):
+    succeed(queue, held, None)
+
+    (job,), (attempt,) = rows(queue, "jobs_history"), rows(queue, "attempts")
+    assert took(job) == took(attempt)
+
+
+def test_a_job_is_counted_on_the_day_on_which_it_ended(queue, held):
+    queue.execute("update mainspring.jobs set started_at = started_at - interval '3 days'")
+
+    succeed(queue, held, None)
+
+    ((day,),) = queue.execute("select mainspring.day_of(finished_at) from mainspring.jobs_history")
+    assert day in {change["day"] for change in rows(queue, "tally_changes")}
+
+
 @pytest.mark.parametrize(
     ("state", "status", "failed"),
     [
@@ -120,6 +140,7 @@ def test_an_end_without_success_moves_the_job_with_its_error(queue, held, state,
     (job,), (attempt,) = rows(queue, "jobs_history"), rows(queue, "attempts")
     assert (job["state"], job["last_error"], job["failures"]) == (state, "it broke", failed)
     assert (attempt["status"], attempt["error"], attempt["number"]) == (status, "it broke", 1)
+    assert took(job) == took(attempt)
     assert rows(queue, "jobs") == []
 
 

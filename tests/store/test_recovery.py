@@ -57,7 +57,7 @@ def test_a_lost_job_waits_a_moment_and_keeps_its_attempt(queue):
     ("are_dead", "said"),
     [
         (True, "died: its process was killed or crashed"),
-        (False, "stopped renewing its lease: its host is down, or it hangs"),
+        (False, "stopped renewing its lease: its process or host is down, or it hangs"),
     ],
 )
 def test_a_lost_attempt_says_what_became_of_its_worker(queue, are_dead, said):

@@ -80,6 +80,11 @@ def test_a_name_without_a_schema_is_found_in_the_search_path(civic):
         ("civic.cleanup", "Berlin", "did you mean 'Europe/Berlin'?"),
         ("civic.cleanup", "cst", "did you mean 'America/Chicago' or 'Asia/Shanghai'?"),
         (None, "UTC", "function is missing"),
+        (
+            "mainspring.enqueue",
+            "UTC",
+            "function: mainspring.enqueue belongs to Mainspring; give a function of your own",
+        ),
     ],
 )
 def test_a_wrong_function_or_zone_is_refused_with_what_is_meant(civic, function, zone, said):
@@ -88,6 +93,17 @@ def test_a_wrong_function_or_zone_is_refused_with_what_is_meant(civic, function,
 
     assert said in str(caught.value.diag.message_primary)
     assert civic.execute("select from mainspring.definitions").fetchall() == []
+
+
+def test_a_function_that_several_schemas_have_is_suggested_from_each(civic):
+    civic.execute("create schema metadata")
+    civic.execute("create function metadata.cleanup() returns jsonb return '{}'::jsonb")
+
+    with pytest.raises(psycopg.Error) as caught:
+        schedule(civic, "public.cleanup")
+
+    said = "public.cleanup does not exist; did you mean civic.cleanup or metadata.cleanup?"
+    assert said in str(caught.value.diag.message_primary)
 
 
 def test_an_unknown_tenant_is_named(civic):

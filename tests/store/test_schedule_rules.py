@@ -107,7 +107,14 @@ def test_a_schedule_may_be_written_disabled(tx):
             "zone",
             "there is no time zone 'PDT'; did you mean 'America/Los_Angeles'?",
         ),
-        ({"zone": "UTC+3"}, "zone", "there is no time zone 'UTC+3'"),
+        (
+            {"zone": "UTC+3"},
+            "zone",
+            (
+                "there is no time zone 'UTC+3'; did you mean 'Etc/GMT-3'? That is 3 hours ahead of "
+                "UTC: the signs of these zones are reversed"
+            ),
+        ),
         (
             {"zone": "europe/berlin"},
             "zone",

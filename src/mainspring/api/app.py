@@ -10,10 +10,11 @@ from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
 from mainspring.api import routes
-from mainspring.api.asgi import PREFIX, install_errors, make_router
+from mainspring.api.asgi import install_errors, make_router
 from mainspring.api.auth import ServerState
 from mainspring.api.hosts import HostMiddleware
 from mainspring.api.middleware import RequestMiddleware
+from mainspring.api.unknown_paths import PREFIX
 from mainspring.db.database import Database
 
 

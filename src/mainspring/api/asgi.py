@@ -18,10 +18,10 @@ from mainspring.api import errors, routes, routing
 from mainspring.api.field_names import with_hint
 from mainspring.api.requests import JsonRoute
 from mainspring.api.routing import Depends, Parameter, Router, Source
+from mainspring.api.unknown_paths import PREFIX, no_such_method, no_such_path
 from mainspring.db.outages import OUTAGES, is_outage
 from mainspring.domain.errors import MainspringError
 
-PREFIX = "/api/v1"
 _CONVERTER = re.compile(r":\w+\}")
 
 _SOURCES: dict[Source, Callable[..., Any]] = {
@@ -172,11 +172,15 @@ async def _http(request: fastapi.Request, error: Exception) -> fastapi.Response:
         fault = errors.wrong_id(_templates(), _path(request))
         if fault is not None:
             return as_starlette(errors.invalid([fault]))
-    headers = dict(error.headers or {})
+    headers, detail = dict(error.headers or {}), str(error.detail)
+    if status is HTTPStatus.NOT_FOUND:
+        detail = no_such_path(_whole_path(request), _templates())
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         # The framework names the methods of the first endpoint of the path alone.
-        headers["Allow"] = ", ".join(sorted(_methods(request))) or headers.get("Allow", "")
-    return as_starlette(errors.problem(status, code, str(error.detail), headers=headers))
+        methods = _methods(request) or set(headers.get("Allow", "").split(", "))
+        headers["Allow"] = ", ".join(sorted(methods))
+        detail = no_such_method(request.method, _whole_path(request), methods)
+    return as_starlette(errors.problem(status, code, detail, headers=headers))
 
 
 def _methods(request: fastapi.Request) -> set[str]:
@@ -203,8 +207,12 @@ def _templates() -> Mapping[str, set[str]]:
 
 def _path(request: fastapi.Request) -> str:
     """Below the prefix of the API."""
-    whole = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
-    return str(whole.removeprefix(PREFIX))
+    return _whole_path(request).removeprefix(PREFIX)
+
+
+def _whole_path(request: fastapi.Request) -> str:
+    """Below what the server is mounted at."""
+    return str(request.scope["path"].removeprefix(request.scope.get("root_path", "")))
 
 
 def _pattern(template: str) -> str:

@@ -32,8 +32,8 @@ from mainspring.api.routing import (
     takes_several,
     whole_names,
 )
+from mainspring.api.unknown_paths import PREFIX, no_such_path
 
-PREFIX = "/api/v1"
 _PLACEHOLDER = re.compile(r"\{(\w+)(:int)?\}")
 
 
@@ -107,7 +107,8 @@ def _find(request: DirectRequest) -> tuple[Route, dict[str, str]]:
     fault = errors.wrong_id((route.path for route in known), path)
     if fault is not None:
         raise InvalidRequest([fault])
-    raise Refused(HTTPStatus.NOT_FOUND, "no_such_path", "Not Found")
+    said = no_such_path(f"{PREFIX}{path}", (route.path for route in known))
+    raise Refused(HTTPStatus.NOT_FOUND, "no_such_path", said)
 
 
 def _pattern(template: str) -> str:

@@ -17,6 +17,7 @@ from mainspring.domain.errors import (
     DuplicateJob,
     IdempotencyConflict,
     InputError,
+    InvalidDefinition,
     InvalidEvent,
     InvalidOption,
     InvalidPayload,
@@ -232,6 +233,8 @@ def _faults(error: MainspringError, source: str) -> list[dict[str, str]]:
         case InvalidOption():
             parts = [(error.option, error.problem)]
         case InvalidSchedule() | InvalidEvent() | InvalidTrigger():
+            parts = [(error.field, error.problem)]
+        case InvalidDefinition() if error.field is not None:
             parts = [(error.field, error.problem)]
         case UnknownDefinition():
             parts = [("definition", str(error))]

@@ -145,6 +145,8 @@ def _state(schedule: ScheduleModel) -> tuple[Text, str]:
         return Text("paused", style="yellow"), f" until {local:%Y-%m-%d %H:%M}"
     if schedule.retry_count:
         return Text("failing", "red"), f", {schedule.retry_count} of {schedule.max_retries} times"
+    if schedule.problem is not None:
+        return Text("enabled", style="yellow"), f": {schedule.problem}"
     return Text("enabled", style="green"), ""
 
 

@@ -59,8 +59,9 @@ def _slot_claimed(_: str, facts: Facts) -> SlotClaimed:
     return SlotClaimed(str(facts["name"]), datetime.fromisoformat(facts["slot_at"]), job_id)
 
 
-def _definition_problem(facts: Facts) -> str:
-    return f"{facts['key']}: {facts['field']} {facts['problem']}"
+def _invalid_definition(_: str, facts: Facts) -> InvalidDefinition:
+    message = f"{facts['key']}: {facts['field']} {facts['problem']}"
+    return InvalidDefinition(message, field=str(facts["field"]))
 
 
 def _missing_tenant(message: str, _: Facts) -> InvalidOption:
@@ -92,7 +93,7 @@ _BY_SQLSTATE: Mapping[str, Callable[[str, Facts], MainspringError]] = {
     "MS041": lambda _, facts: InvalidSchedule(facts["field"], facts["problem"]),
     "MS042": lambda _, facts: DuplicateSchedule(str(facts["name"])),
     "MS043": _slot_claimed,
-    "MS050": lambda _, facts: InvalidDefinition(_definition_problem(facts)),
+    "MS050": _invalid_definition,
     "MS060": lambda _, facts: InvalidEvent(facts["field"], facts["problem"]),
     "MS061": lambda _, facts: InvalidTrigger(facts["field"], facts["problem"]),
     "MS062": lambda _, facts: EventNotFound(EventId(facts["event_id"])),

@@ -101,28 +101,34 @@ class ArgvTemplate:
 def read_argv(key: str, argv: object) -> ArgvTemplate:
     """The template; refuses what could not be understood, or not safely."""
     if not isinstance(argv, Sequence) or isinstance(argv, str) or not argv:
-        raise InvalidDefinition(f"{key}: argv must be a list of arguments, the command first")
+        raise InvalidDefinition(
+            f"{key}: argv must be a list of arguments, the command first", field="argv"
+        )
     _ensure_affordable(key, argv)
     executable, *rest = argv
     if not isinstance(executable, str) or not executable or "{" in executable:
         raise InvalidDefinition(
-            f"{key}: argv must begin with the name or path of a program, not {executable!r}"
+            f"{key}: argv must begin with the name or path of a program, not {executable!r}",
+            field="argv",
         )
     groups = tuple(_read_group(key, item) for item in rest)
     optional = frozenset(number for number, item in enumerate(rest) if not isinstance(item, str))
     if any("\x00" in text for text in _texts(argv)):
-        raise InvalidDefinition(f"{key}: argv contains a NUL byte")
+        raise InvalidDefinition(f"{key}: argv contains a NUL byte", field="argv")
     return ArgvTemplate(executable, groups, optional)
 
 
 def _ensure_affordable(key: str, argv: Sequence[Any]) -> None:
     items = [item if isinstance(item, list | tuple) else [item] for item in argv]
     if sum(map(len, items)) > MOST_ARGUMENTS:
-        raise InvalidDefinition(f"{key}: argv has more than {MOST_ARGUMENTS} arguments")
+        raise InvalidDefinition(
+            f"{key}: argv has more than {MOST_ARGUMENTS} arguments", field="argv"
+        )
     texts = (text for item in items for text in item if isinstance(text, str))
     if any(len(text) > LONGEST_ARGUMENT for text in texts):
         raise InvalidDefinition(
-            f"{key}: argv has an argument of more than {LONGEST_ARGUMENT:,} characters"
+            f"{key}: argv has an argument of more than {LONGEST_ARGUMENT:,} characters",
+            field="argv",
         )
 
 
@@ -131,16 +137,16 @@ def _read_group(key: str, item: object) -> tuple[Argument, ...]:
         return (_read(key, item),)
     if not isinstance(item, Sequence) or not item:
         raise InvalidDefinition(
-            f"{key}: an argument must be a string or a list of strings, not {item!r}"
+            f"{key}: an argument must be a string or a list of strings, not {item!r}", field="argv"
         )
     if not all(isinstance(part, str) for part in item):
         raise InvalidDefinition(
-            f"{key}: an argument must be a string or a list of strings, not {item!r}"
+            f"{key}: an argument must be a string or a list of strings, not {item!r}", field="argv"
         )
     group = tuple(_read(key, part) for part in item)
     if not any(argument.field for argument in group):
         raise InvalidDefinition(
-            f"{key}: the optional arguments {list(item)} name no field of the payload"
+            f"{key}: the optional arguments {list(item)} name no field of the payload", field="argv"
         )
     return group
 
@@ -149,13 +155,16 @@ def _read(key: str, text: str) -> Argument:
     found = list(_PLACEHOLDER.finditer(text))
     if not found:
         if "{" in text or "}" in text:
-            raise InvalidDefinition(f"{key}: {text!r} has a brace but no field such as {{folder}}")
+            raise InvalidDefinition(
+                f"{key}: {text!r} has a brace but no field such as {{folder}}", field="argv"
+            )
         return Argument(text)
     last = found[-1]
     if len(found) > 1 or last.end() != len(text):
         raise InvalidDefinition(
             f"{key}: in {text!r} a field must be the whole argument or the end of it, as in "
-            f"--limit={{limit}}"
+            f"--limit={{limit}}",
+            field="argv",
         )
     literal, name = text[: last.start()], last.group(1)
     _ensure_value(key, text, literal)
@@ -163,7 +172,9 @@ def _read(key: str, text: str) -> Argument:
         return Argument(literal, name)
     if name not in RESERVED:
         hint = did_you_mean(name, RESERVED) or f"; choose from {', '.join(RESERVED)}"
-        raise InvalidDefinition(f"{key}: {text!r} names {name}, which no job has{hint}")
+        raise InvalidDefinition(
+            f"{key}: {text!r} names {name}, which no job has{hint}", field="argv"
+        )
     return Argument(literal, job_field=name)
 
 
@@ -172,7 +183,8 @@ def _ensure_value(key: str, text: str, literal: str) -> None:
     if literal.startswith("-") and "=" not in literal:
         raise InvalidDefinition(
             f"{key}: in {text!r} the payload would choose the option; write the option out and the "
-            'field as its value, as in "--limit={limit}" or "-n", "{limit}"'
+            'field as its value, as in "--limit={limit}" or "-n", "{limit}"',
+            field="argv",
         )
 
 
@@ -241,14 +253,18 @@ def read_command(key: str, spec: Mapping[str, Any]) -> Command:
     fail = _codes(key, "fail_codes", spec.get("fail_codes", []))
     if both := success & fail:
         raise InvalidDefinition(
-            f"{key}: the exit code {min(both)} cannot mean both success and failure"
+            f"{key}: the exit code {min(both)} cannot mean both success and failure",
+            field="success_codes",
         )
     directory = spec.get("working_directory")
     if directory is not None and not (isinstance(directory, str) and directory.startswith("/")):
-        raise InvalidDefinition(f"{key}: working_directory must be an absolute path")
+        raise InvalidDefinition(
+            f"{key}: working_directory must be an absolute path", field="working_directory"
+        )
     if directory is not None and len(directory) > _LONGEST_PATH:
         raise InvalidDefinition(
-            f"{key}: working_directory must be at most {_LONGEST_PATH} characters"
+            f"{key}: working_directory must be at most {_LONGEST_PATH} characters",
+            field="working_directory",
         )
     return Command(
         template,
@@ -270,7 +286,8 @@ def ensure_fields_known(key: str, template: ArgvTemplate, schema: Mapping[str, A
     for name in sorted(template.fields - known):
         hint = did_you_mean(name, [*known, *RESERVED]) or f"; there are {_listed(known)}"
         raise InvalidDefinition(
-            f"{key}: argv names {{{name}}}, which is not a property of arg_schema{hint}"
+            f"{key}: argv names {{{name}}}, which is not a property of arg_schema{hint}",
+            field="argv",
         )
 
 
@@ -278,7 +295,8 @@ def _ensure_none_mistakable(key: str, template: ArgvTemplate) -> None:
     for name in sorted(template.fields & _MISTAKABLE.keys()):
         raise InvalidDefinition(
             f"{key}: argv names {{{name}}}, which whoever enqueues could choose; write "
-            f"{{{_MISTAKABLE[name]}}}, or make {name} a property of arg_schema"
+            f"{{{_MISTAKABLE[name]}}}, or make {name} a property of arg_schema",
+            field="argv",
         )
 
 
@@ -288,21 +306,27 @@ def _listed(known: Iterable[str]) -> str:
 
 def _codes(key: str, field: str, codes: object) -> frozenset[int]:
     if not isinstance(codes, Sequence) or isinstance(codes, str):
-        raise InvalidDefinition(f"{key}: {field} must be a list of exit codes")
+        raise InvalidDefinition(f"{key}: {field} must be a list of exit codes", field=field)
     for code in codes:
         if isinstance(code, bool) or not isinstance(code, int) or code not in range(256):
             raise InvalidDefinition(
-                f"{key}: {field} must contain numbers from 0 to 255, not {code!r}"
+                f"{key}: {field} must contain numbers from 0 to 255, not {code!r}", field=field
             )
     return frozenset(codes)
 
 
 def _names(key: str, names: object) -> tuple[str, ...]:
     if not isinstance(names, Sequence) or isinstance(names, str):
-        raise InvalidDefinition(f"{key}: environment must be a list of variable names")
+        raise InvalidDefinition(
+            f"{key}: environment must be a list of variable names", field="environment"
+        )
     if len(names) > MOST_VARIABLES:
-        raise InvalidDefinition(f"{key}: environment has more than {MOST_VARIABLES} variables")
+        raise InvalidDefinition(
+            f"{key}: environment has more than {MOST_VARIABLES} variables", field="environment"
+        )
     for name in names:
         if not (isinstance(name, str) and _VARIABLE.fullmatch(name)):
-            raise InvalidDefinition(f"{key}: {name!r} is not the name of an environment variable")
+            raise InvalidDefinition(
+                f"{key}: {name!r} is not the name of an environment variable", field="environment"
+            )
     return tuple(names)

@@ -70,12 +70,14 @@ class Definition:
         _ensure_types(self)
         if self.max_attempts not in ATTEMPTS:
             raise InvalidDefinition(
-                f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}"
+                f"{self.key}: max_attempts must be from 1 to 1000, not {self.max_attempts}",
+                field="max_attempts",
             )
         _ensure_durations(self)
         if len(self.description) > MAX_TEXT_LENGTH:
             raise InvalidDefinition(
-                f"{self.key}: description must be at most {MAX_TEXT_LENGTH:,} characters"
+                f"{self.key}: description must be at most {MAX_TEXT_LENGTH:,} characters",
+                field="description",
             )
         try:
             ensure_delivery(self.delivery, self.max_attempts)
@@ -83,7 +85,7 @@ class Definition:
             _ensure_limits(self)
             _ensure_approval(self)
         except InvalidOption as error:
-            raise InvalidDefinition(f"{self.key}: {error}") from None
+            raise InvalidDefinition(f"{self.key}: {error}", field=error.option) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +156,13 @@ def _ensure_types(definition: Definition) -> None:
     if not isinstance(definition.backoff, Backoff):
         raise InvalidDefinition(
             f"{definition.key}: backoff must be a Backoff, such as Backoff(timedelta(seconds=5)), "
-            f"not {definition.backoff!r}"
+            f"not {definition.backoff!r}",
+            field="backoff",
         )
     if not isinstance(definition.description, str):
         raise InvalidDefinition(
-            f"{definition.key}: description must be a string, not {definition.description!r}"
+            f"{definition.key}: description must be a string, not {definition.description!r}",
+            field="description",
         )
     is_whole = isinstance(definition.max_attempts, int) and not isinstance(
         definition.max_attempts, bool
@@ -166,30 +170,37 @@ def _ensure_types(definition: Definition) -> None:
     if not is_whole:
         raise InvalidDefinition(
             f"{definition.key}: max_attempts must be a whole number, not "
-            f"{definition.max_attempts!r}"
+            f"{definition.max_attempts!r}",
+            field="max_attempts",
         )
     if definition.arg_schema is not None and not isinstance(definition.arg_schema, Mapping):
-        raise InvalidDefinition(f"{definition.key}: arg_schema must be a JSON Schema, an object")
+        raise InvalidDefinition(
+            f"{definition.key}: arg_schema must be a JSON Schema, an object", field="arg_schema"
+        )
     if not is_list_of_text(definition.tags):
-        raise InvalidDefinition(f"{definition.key}: tags must be a list of strings")
+        raise InvalidDefinition(f"{definition.key}: tags must be a list of strings", field="tags")
 
 
 def _ensure_durations(definition: Definition) -> None:
     key, timeout, retention = definition.key, definition.timeout, definition.retention
     if not isinstance(timeout, timedelta) or timeout <= timedelta(0):
         raise InvalidDefinition(
-            f"{key}: timeout must be a timedelta greater than zero, not {timeout!r}"
+            f"{key}: timeout must be a timedelta greater than zero, not {timeout!r}",
+            field="timeout",
         )
     if retention is not None and not (
         isinstance(retention, timedelta) and retention >= timedelta(0)
     ):
         raise InvalidDefinition(
-            f"{key}: retention must be a timedelta, zero or more, not {retention!r}"
+            f"{key}: retention must be a timedelta, zero or more, not {retention!r}",
+            field="retention",
         )
     for name in ("timeout", "retention"):
         value = getattr(definition, name)
         if value is not None and value > LONGEST_DELAY:
-            raise InvalidDefinition(f"{key}: {name} must be at most {LONGEST_DELAY.days} days")
+            raise InvalidDefinition(
+                f"{key}: {name} must be at most {LONGEST_DELAY.days} days", field=name
+            )
 
 
 def _ensure_limits(definition: Definition) -> None:
@@ -230,11 +241,12 @@ def _ensure_approval(definition: Definition) -> None:
 def ensure_key(key: str) -> None:
     """Refuse a key that could not be typed in a shell or used in a URL as it is."""
     if not isinstance(key, str):
-        raise InvalidDefinition(f"the definition key must be a string, not {key!r}")
+        raise InvalidDefinition(f"the definition key must be a string, not {key!r}", field="key")
     if not _KEY.fullmatch(key):
         raise InvalidDefinition(
             f"the definition key {key!r} must start with a letter or _ and contain only letters, "
-            "digits and _ . : - (at most 200 characters)"
+            "digits and _ . : - (at most 200 characters)",
+            field="key",
         )
 
 
@@ -242,5 +254,5 @@ def ensure_own_key(key: str) -> None:
     """Refuse a key that is reserved for what comes with Mainspring."""
     if key.startswith(BUILT_IN):
         raise InvalidDefinition(
-            f"{key}: keys that start with {BUILT_IN!r} are built in; choose another"
+            f"{key}: keys that start with {BUILT_IN!r} are built in; choose another", field="key"
         )

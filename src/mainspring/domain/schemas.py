@@ -74,7 +74,7 @@ class Schema:
         except (ValueError, jsonschema_rs.ValidationError) as error:
             problem = str(error).partition("\n")[0]
             raise InvalidDefinition(
-                f"{key}: arg_schema is not a valid JSON Schema: {problem}"
+                f"{key}: arg_schema is not a valid JSON Schema: {problem}", field="arg_schema"
             ) from None
 
         self.fits: Callable[[Any], bool] = self._validator.is_valid
@@ -148,7 +148,8 @@ def ensure_affordable(key: str, document: Mapping[str, Any]) -> None:
     if _is_surely_larger(document, LARGEST_SCHEMA):
         raise InvalidDefinition(
             f"{key}: arg_schema has more than {LARGEST_SCHEMA:,} bytes; "
-            f"at most {LARGEST_SCHEMA:,} are allowed"
+            f"at most {LARGEST_SCHEMA:,} are allowed",
+            field="arg_schema",
         )
     size = len(
         json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str).encode()
@@ -165,7 +166,8 @@ def ensure_affordable(key: str, document: Mapping[str, Any]) -> None:
     for what, (found, most) in counted.items():
         if found > most:
             raise InvalidDefinition(
-                f"{key}: arg_schema has {found:,} {what}; at most {most:,} are allowed"
+                f"{key}: arg_schema has {found:,} {what}; at most {most:,} are allowed",
+                field="arg_schema",
             )
 
 
@@ -258,7 +260,8 @@ def _ensure_local(key: str, document: object) -> None:
         is_draft = name == "$schema" and target.startswith(_DRAFTS)
         if not is_draft and not target.startswith("#"):
             raise InvalidDefinition(
-                f"{key}: arg_schema refers to {target!r}; a schema must be self-contained"
+                f"{key}: arg_schema refers to {target!r}; a schema must be self-contained",
+                field="arg_schema",
             )
 
 

@@ -27,7 +27,7 @@ from psycopg import AsyncConnection
 
 from mainspring.domain.claiming.fair_share import FairShare, LimitedShares, Visit
 from mainspring.domain.claiming.lanes import Lane, LaneBook, ReadyLane, lane_order
-from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors.leases import LeaseLost
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.types import WorkerId
 from mainspring.services.refused_claims import Claim, LaneSpan

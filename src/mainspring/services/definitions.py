@@ -112,13 +112,17 @@ def make(key: str, kind: str, given: Mapping[str, Any]) -> Definition:
     chosen = _kind(kind)
     ensure_own_key(key)
     if chosen is Kind.PYTHON:
-        raise InvalidDefinition(f"{key}: a Python handler is declared in code, with @app.job")
+        raise InvalidDefinition(
+            f"{key}: a Python handler is declared in code, with @app.job", field="kind"
+        )
     asked = {name: value for name, value in given.items() if value is not None}
     bare = Definition(key=key, kind=chosen)
     made = changed_by(bare, asked)
     needed = _NEEDED.get(chosen)
     if needed is not None and not made.spec.get(needed):
-        raise InvalidDefinition(f"{key}: {needed} is missing; a {chosen} definition needs it")
+        raise InvalidDefinition(
+            f"{key}: {needed} is missing; a {chosen} definition needs it", field=needed
+        )
     return made
 
 
@@ -136,7 +140,8 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
     if not directories:
         raise InvalidDefinition(
             f"{key}: no programs are allowed to run; set MAINSPRING_COMMAND_DIRECTORIES to the "
-            "directories of allowed programs, on the server too if there is one"
+            "directories of allowed programs, on the server too if there is one",
+            field="argv",
         )
     allowed = [directory.resolve() for directory in directories]
     wanted = [Path(name)] if name.startswith("/") else [each / name for each in allowed]
@@ -146,7 +151,9 @@ def find_program(key: str, name: str, directories: Sequence[Path]) -> Path:
             return candidate
     places = ", ".join(map(str, directories))
     here = socket.gethostname()
-    raise InvalidDefinition(f"{key}: there is no program {name!r} in {places} on {here}")
+    raise InvalidDefinition(
+        f"{key}: there is no program {name!r} in {places} on {here}", field="argv"
+    )
 
 
 async def _ensure_login(session: Session, definition: Definition, database: Database) -> None:
@@ -160,7 +167,7 @@ async def _ensure_login(session: Session, definition: Definition, database: Data
         async with database.role_logins().as_role(spec["role"]):
             return
     except RoleLoginFailed as error:
-        raise InvalidDefinition(f"{definition.key}: {error}, {OR_TRUSTED}") from None
+        raise InvalidDefinition(f"{definition.key}: {error}, {OR_TRUSTED}", field="role") from None
 
 
 def changed_by(known: Definition, changes: Mapping[str, Any]) -> Definition:
@@ -200,7 +207,7 @@ def _kind(kind: str) -> Kind:
 
 def _texts(key: str, name: str, values: Sequence[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise InvalidDefinition(f"{key}: {name} must be a list of strings")
+        raise InvalidDefinition(f"{key}: {name} must be a list of strings", field=name)
     return tuple(values or ())
 
 

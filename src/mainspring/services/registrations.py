@@ -1,7 +1,8 @@
 """Remote definitions that their own workers register."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,6 @@ from mainspring.domain.access import tokens as token_rules
 from mainspring.domain.definitions import Definition, DefinitionState
 from mainspring.domain.errors import InvalidDefinition, InvalidOption
 from mainspring.domain.errors.access import Forbidden
-from mainspring.domain.housekeeping import ensure_leasable
 from mainspring.domain.registrations import (
     Change,
     Registration,
@@ -39,18 +39,34 @@ async def register(
     leases: WorkLeases, token: str, asked: Sequence[Registration]
 ) -> list[Registered]:
     """Store all of them or none; in the order in which they were given."""
-    ensure_leasable(definitions=[each.key for each in asked])
     if len({each.key for each in asked}) < len(asked):
         raise InvalidOption("definitions", "name a key twice; give each definition once")
-    for each in asked:
-        # Compiling a schema takes a while, and others ask meanwhile.
-        await asyncio.to_thread(definitions.make, each.key, Kind.REMOTE, each.fields)
+    for number, each in enumerate(asked):
+        with _at(number):
+            # Compiling a schema takes a while, and others ask meanwhile.
+            await asyncio.to_thread(definitions.make, each.key, Kind.REMOTE, each.fields)
     async with leases.connected() as connection, connection.transaction():
         # By key, so that two workers that register the same do not wait for each other.
         for key in sorted(each.key for each in asked):
             await idempotency.lock(connection, "definition", tenant_id=None, name=key)
         await _enter(connection, token)
-        return [await _register(connection, leases, each) for each in asked]
+        registered = []
+        for number, each in enumerate(asked):
+            with _at(number):
+                registered.append(await _register(connection, leases, each))
+        return registered
+
+
+@contextmanager
+def _at(number: int) -> Iterator[None]:
+    """Say of an error which of the definitions is wrong."""
+    try:
+        yield
+    except InvalidDefinition as error:
+        error.field = f"definitions.{number}.{error.field or 'key'}"
+        raise
+    except InvalidOption as error:
+        raise InvalidOption(f"definitions.{number}.{error.option}", error.problem) from None
 
 
 async def _enter(connection: AsyncConnection[Any], token: str) -> None:
@@ -70,7 +86,8 @@ async def _register(
     known = state.definition
     if known.kind is not Kind.REMOTE:
         raise InvalidDefinition(
-            f"{asked.key}: is a definition of the kind {known.kind}; register another key"
+            f"{asked.key}: is a definition of the kind {known.kind}; register another key",
+            field="key",
         )
     wanted = definitions.changed_by(known, asked.fields)
     change = decide(known, wanted, asked, may_write=may_write)

@@ -168,9 +168,11 @@ async def revoke(session: Session, name: str, tenant_id: str | None = None) -> T
 
 async def authenticate(session: Session, text: str) -> Caller:
     """Who shows the token."""
-    caller = await store.find(session, rules.digest(text)) if rules.is_token(text) else None
-    if caller is None:
+    if not rules.is_token(text):
         raise Unauthenticated("the token is unknown, expired or revoked")
+    caller = await store.find(session, rules.digest(text))
+    if caller is None:
+        raise Unauthenticated(await store.why_not(session, rules.digest(text)))
     return caller
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 from psycopg import AsyncConnection
 
-from mainspring.domain.errors import InvalidPayload, LeaseLost
-from mainspring.domain.errors.access import Unauthenticated, WorkerGone
+from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.errors.access import Unauthenticated
+from mainspring.domain.errors.leases import LeaseLost, WorkerGone
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.housekeeping import ensure_leasable
 from mainspring.domain.jobs.options import ensure_queue

@@ -8,11 +8,10 @@ from psycopg import AsyncConnection
 
 from mainspring.db.request_sessions import RequestSession
 from mainspring.domain.access.roles import Caller
-from mainspring.domain.errors import LeaseLost
-from mainspring.domain.errors.access import WorkerGone
-from mainspring.domain.types import WorkerId
+from mainspring.domain.errors.leases import LeaseLost, WorkerGone
+from mainspring.domain.types import AttemptStatus, WorkerId
 from mainspring.store import work as store
-from mainspring.store.work import Lease, LeasedJob
+from mainspring.store.work import Lease, LeasedJob, PastAttempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +41,30 @@ class WorkLeases:
         await self.queues_of(connection, lease.worker_id)
         job = await store.leased_job(connection, lease)
         if job is None:
-            raise LeaseLost(lease.job_id)
+            raise await self._refusal(connection, lease)
         return job
+
+    async def past_attempt(
+        self, connection: AsyncConnection[Any], lease: Lease
+    ) -> PastAttempt | None:
+        """None if the caller has no such attempt, or it runs on."""
+        return await store.past_attempt(
+            connection, lease, identity=self.identity, tenants=self.caller.served
+        )
+
+    async def _refusal(self, connection: AsyncConnection[Any], lease: Lease) -> LeaseLost:
+        """Why a worker that has its lease may not report on a job that it does not run."""
+        past = await self.past_attempt(connection, lease)
+        if past is None:
+            return LeaseLost(
+                lease.job_id,
+                f"worker {lease.worker_id} has no attempt of job {lease.job_id} with this fence; "
+                "report only jobs that its claims returned, each with its fence",
+            )
+        if past.status is AttemptStatus.LOST:
+            return LeaseLost(lease.job_id)
+        return LeaseLost(
+            lease.job_id,
+            f"this attempt of job {lease.job_id} has ended already, as {past.status}; report the "
+            "end of an attempt once",
+        )

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 from psycopg import AsyncConnection
 
-from mainspring.domain.errors import InvalidPayload, LeaseLost, PayloadTooLarge
-from mainspring.domain.errors.access import LateReport, WorkerGone
+from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
+from mainspring.domain.errors.leases import LateReport, LeaseLost, WorkerGone
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.jobs.options import (
     MAX_CHECKPOINT_BYTES,
@@ -181,9 +181,7 @@ class WorkReports:
         await recovery.recover(
             connection, [lease.job_id], max_losses=settings.max_losses, jitter=_JITTER
         )
-        past = await store.past_attempt(
-            connection, lease, identity=self.leases.identity, tenants=self.leases.caller.served
-        )
+        past = await self.leases.past_attempt(connection, lease)
         if past is not None and past.status in late.statuses:
             return past.state
         if past is not None and past.status is AttemptStatus.LOST:

@@ -818,9 +818,13 @@ CREATE FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb)
     LANGUAGE sql IMMUTABLE
     RETURN (SELECT CASE WHEN ((NOT state.was_on) AND state.is_on) THEN COALESCE((audited_action.switch ->> 'on'::text), 'update'::text) WHEN (state.was_on AND (NOT state.is_on)) THEN COALESCE((audited_action.switch ->> 'off'::text), 'update'::text) ELSE 'update'::text END AS "case" FROM (SELECT COALESCE(((audited_action.was -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS was_on, COALESCE(((audited_action.is_now -> (audited_action.switch ->> 'column'::text)) <> ALL (ARRAY['null'::jsonb, 'false'::jsonb])), false) AS is_on) state);
 
+CREATE FUNCTION mainspring.kept_columns(stored jsonb, options jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    RETURN (SELECT COALESCE(jsonb_object_agg(pair.name, (kept_columns.stored -> pair.keeper)), '{}'::jsonb) AS "coalesce" FROM jsonb_each_text(COALESCE((kept_columns.options -> 'kept'::text), '{}'::jsonb)) pair(name, keeper) WHERE ((kept_columns.stored ->> ((kept_columns.options -> 'switch'::text) ->> 'column'::text)) IS NOT NULL));
+
 CREATE FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) RETURNS jsonb
     LANGUAGE sql IMMUTABLE
-    RETURN (SELECT COALESCE(jsonb_object_agg(part.name, part.value), '{}'::jsonb) AS "coalesce" FROM jsonb_each(audited_columns.stored) part(name, value) WHERE ((NOT ((audited_columns.options -> 'without'::text) ? part.name)) AND ((part.value <> 'null'::jsonb) OR ((audited_columns.options -> 'nulls'::text))::boolean)));
+    RETURN (SELECT COALESCE(jsonb_object_agg(part.name, part.value), '{}'::jsonb) AS "coalesce" FROM jsonb_each((audited_columns.stored || mainspring.kept_columns(audited_columns.stored, audited_columns.options))) part(name, value) WHERE ((NOT ((audited_columns.options -> 'without'::text) ? part.name)) AND ((part.value <> 'null'::jsonb) OR ((audited_columns.options -> 'nulls'::text))::boolean)));
 
 CREATE FUNCTION mainspring.awaited_parents(behind bigint, most integer) RETURNS bigint[]
     LANGUAGE sql STABLE
@@ -1194,22 +1198,22 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions text[], states mainspring.job_state[], attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[]) RETURNS SETOF mainspring.changes
+CREATE FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions text[], states mainspring.job_state[], attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[], days date[] DEFAULT NULL::date[]) RETURNS SETOF mainspring.changes
     LANGUAGE sql STABLE
     AS $$
     select now(), tenant_id, queue, definition,
            case when state is null then 'went_on' else 'ended' end, state, attempt,
-           mainspring.day_of(statement_timestamp()), count(*), sum(greatest(wait, 0)),
+           coalesce(day, mainspring.day_of(statement_timestamp())), count(*), sum(greatest(wait, 0)),
            max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
            max(run) filter (where attempt = 'succeeded'), stride,
            array_agg(mainspring.bucket_number(wait))
                filter (where number % stride = 0 and wait is not null),
            array_agg(mainspring.bucket_number(run))
                filter (where number % stride = 0 and attempt = 'succeeded' and run is not null)
-      from unnest(tenants, queues, definitions, states, attempts, waits, runs) with ordinality
-           as done (tenant_id, queue, definition, state, attempt, wait, run, number),
+      from unnest(tenants, queues, definitions, states, attempts, waits, runs, days) with ordinality
+           as done (tenant_id, queue, definition, state, attempt, wait, run, day, number),
            mainspring.stride_of(cardinality(tenants)) as stride
-     group by tenant_id, queue, definition, state, attempt, stride
+     group by tenant_id, queue, definition, state, attempt, day, stride
 $$;
 
 CREATE FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) RETURNS void
@@ -1480,6 +1484,9 @@ declare
         when given ~ '\('
         then 'function: write the name without parentheses, as '
              || rtrim(split_part(given, '(', 1))
+        when coalesce(visible, given) like 'mainspring.%'
+        then format('function: %s belongs to Mainspring; give a function of your own, such as '
+                    || 'civic.cleanup', coalesce(visible, given))
         when visible is null and given !~ '\.'
         then format('there is no function %s in your search path%s', given,
                     mainspring.meant_function(given, given))
@@ -1875,12 +1882,13 @@ begin
     if not mainspring.is_zone(zone) then
         perform mainspring.refuse_schedule('zone', 'there is no time zone '
             || quote_literal(zone) || coalesce('; did you mean ''' || array_to_string(
-                mainspring.zones_of_abbreviation(zone), ''' or ''') || '''?', (
+                mainspring.zones_of_abbreviation(zone), ''' or ''') || '''?',
+            '; ' || mainspring.hint_of_offset(zone), (
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
              order by known.name limit 1), mainspring.did_you_mean(zone, array(
-            -- Nothing is like an offset such as UTC+3.
+            -- Nothing is like another offset.
             select quote_literal(known.name) from pg_timezone_names as known
              where zone !~ '[0-9]'
                and known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));
@@ -3332,7 +3340,7 @@ declare
 begin
     select * into shown from mainspring.bearer_of(enter.digest);
     if shown.token_id is null then
-        perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
+        perform mainspring.refuse('MS080', mainspring.why_no_bearer(enter.digest), '{}');
     end if;
     perform set_config('mainspring.actor', shown.actor, true),
             set_config('mainspring.creator', shown.actor, true),
@@ -3411,6 +3419,19 @@ $$;
 CREATE FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) RETURNS text
     LANGUAGE sql STABLE
     RETURN (CASE WHEN ((num_nonnulls((job).checkpoint, (job).correlation_id, (job).tags, (job).origin, (job).cancel_requested_at, (job).suspected_at, (job).delivery) > 0) OR ((job).losses > 0) OR ((job).limit_name = ANY (rated))) THEN jsonb_build_object('checkpoint', (job).checkpoint, 'correlation_id', (job).correlation_id, 'tags', (job).tags, 'origin', (job).origin, 'slot_at', (job).slot_at, 'is_suspect', (((job).suspected_at IS NOT NULL) OR ((job).losses > 0)), 'runs_once', ((job).delivery IS NOT NULL), 'is_rated', ((job).limit_name = ANY (rated))) ELSE NULL::jsonb END)::text;
+
+CREATE FUNCTION mainspring.failure_of_slots(schedule_id bigint, slots timestamp with time zone[]) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+begin
+    return (
+        select slot.reason from mainspring.slots as slot
+         where slot.schedule_id = failure_of_slots.schedule_id and slot.outcome = 'failed'
+           and slot.scheduled_for = any (failure_of_slots.slots)
+         order by slot.scheduled_for desc limit 1);
+end
+$$;
 
 CREATE FUNCTION mainspring.figures_by(steps text[], starts timestamp with time zone[], ends timestamp with time zone[], span interval, keys text[], tenant text DEFAULT NULL::text, queues text[] DEFAULT NULL::text[], definitions text[] DEFAULT NULL::text[]) RETURNS SETOF mainspring.figures
     LANGUAGE plpgsql STABLE
@@ -3883,6 +3904,27 @@ begin
     return pg_has_role(member, role, 'USAGE') or mainspring.may_set_role(member, role);
 end
 $$;
+
+CREATE FUNCTION mainspring.hint_of_offset(name text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    AS $_$
+declare
+    parts text[] := regexp_match(upper(name), '^([A-Z]{0,4})([+-]?)([0-9]{1,2})(:?00)?$');
+    hours integer := parts[3]::integer;
+    is_ahead boolean := parts[2] = '+';
+    meant text[] := mainspring.zones_of_abbreviation(parts[1]);
+begin
+    if meant is not null then
+        return format('did you mean ''%s''?', array_to_string(meant, ''' or '''));
+    elsif parts[1] in ('', 'UTC', 'GMT') and parts[2] <> ''
+          and hours between 1 and (case when is_ahead then 14 else 12 end) then
+        return format('did you mean ''Etc/GMT%s%s''? That is %s hours %s UTC: the signs of these '
+                      || 'zones are reversed', case when is_ahead then '-' else '+' end, hours,
+                      hours, case when is_ahead then 'ahead of' else 'behind' end);
+    end if;
+    return null;
+end
+$_$;
 
 CREATE FUNCTION mainspring.history_begins_at() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
@@ -4620,8 +4662,10 @@ declare
            and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
 begin
     return coalesce(
-        (select '; did you mean ' || known || '?' from unnest(named) as known
-          where split_part(known, '.', 2) = meant_function.name order by known limit 1),
+        (select '; did you mean ' || string_agg(same.known, ' or ' order by same.known) || '?'
+           from (select known from unnest(named) as known
+                  where split_part(known, '.', 2) = meant_function.name
+                  order by known limit 3) as same),
         mainspring.did_you_mean(full_name, named));
 end
 $_$;
@@ -6545,6 +6589,7 @@ $_$;
 CREATE FUNCTION mainspring.seek_jobs(section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint, up_to bigint, ended_before timestamp with time zone, most_seen integer, most_found integer, OUT job_ids bigint[], OUT seen bigint, OUT edge bigint) RETURNS record
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     SET enable_sort TO 'off'
@@ -7981,7 +8026,7 @@ $$;
 
 CREATE FUNCTION mainspring.why_lost(worker_id bigint) RETURNS text
     LANGUAGE sql STABLE
-    RETURN COALESCE((SELECT (CASE WHEN (worker.process_identity ~~ 'api:%'::text) THEN format('remote worker %s (worker %s) '::text, worker.name, worker.worker_id) ELSE format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) END || CASE WHEN (worker.died_at IS NOT NULL) THEN 'died: its process was killed or crashed'::text WHEN worker.survived THEN 'could not reach the database in time to renew its lease'::text ELSE 'stopped renewing its lease: its host is down, or it hangs'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
+    RETURN COALESCE((SELECT (CASE WHEN (worker.process_identity ~~ 'api:%'::text) THEN format('remote worker %s (worker %s) '::text, worker.name, worker.worker_id) ELSE format('worker %s (pid %s on %s) '::text, worker.worker_id, worker.pid, worker.host) END || CASE WHEN (worker.died_at IS NOT NULL) THEN 'died: its process was killed or crashed'::text WHEN worker.survived THEN 'could not reach the database in time to renew its lease'::text ELSE 'stopped renewing its lease: its process or host is down, or it hangs'::text END) FROM mainspring.workers worker WHERE (worker.worker_id = why_lost.worker_id)), (('worker '::text || worker_id) || ' is gone'::text));
 
 CREATE FUNCTION mainspring.why_missing(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql STABLE
@@ -8020,6 +8065,10 @@ begin
                               'reasons', jsonb_build_array(reason), 'estimate', null);
 end
 $$;
+
+CREATE FUNCTION mainspring.why_no_bearer(digest bytea) RETURNS text
+    LANGUAGE sql STABLE
+    RETURN COALESCE((SELECT ((('the tenant '::text || quote_literal(owner.tenant_id)) || ' is disabled; ask an operator to '::text) || 'enable it'::text) FROM ((mainspring.tokens token JOIN mainspring.tenants owner USING (tenant_id)) LEFT JOIN mainspring.people person ON ((person.person_id = token.person_id))) WHERE ((token.digest = why_no_bearer.digest) AND (token.kind <> 'login'::text) AND (owner.disabled_at IS NOT NULL) AND (person.disabled_at IS NULL) AND (token.revoked_at IS NULL) AND ((token.expires_at IS NULL) OR (token.expires_at > now())))), 'the token is unknown, expired or revoked'::text);
 
 CREATE FUNCTION mainspring.why_no_function(full_name text) RETURNS text
     LANGUAGE plpgsql STABLE
@@ -8896,7 +8945,7 @@ $$;
 
 CREATE FUNCTION mainspring.zones_of_abbreviation(name text) RETURNS text[]
     LANGUAGE sql IMMUTABLE
-    RETURN (SELECT string_to_array(known.zones, ' '::text) AS string_to_array FROM (VALUES ('ACST'::text,'Australia/Adelaide'::text), ('AEDT'::text,'Australia/Sydney'::text), ('AEST'::text,'Australia/Sydney Australia/Brisbane'::text), ('AST'::text,'America/Halifax Asia/Riyadh'::text), ('AWST'::text,'Australia/Perth'::text), ('BRT'::text,'America/Sao_Paulo'::text), ('BST'::text,'Europe/London Asia/Dhaka'::text), ('CDT'::text,'America/Chicago'::text), ('CEST'::text,'Europe/Berlin Europe/Paris'::text), ('CST'::text,'America/Chicago Asia/Shanghai'::text), ('EDT'::text,'America/New_York'::text), ('EEST'::text,'Europe/Helsinki Europe/Athens'::text), ('IST'::text,'Asia/Kolkata Europe/Dublin Asia/Jerusalem'::text), ('JST'::text,'Asia/Tokyo'::text), ('KST'::text,'Asia/Seoul'::text), ('MDT'::text,'America/Denver'::text), ('MSK'::text,'Europe/Moscow'::text), ('NZDT'::text,'Pacific/Auckland'::text), ('NZST'::text,'Pacific/Auckland'::text), ('PDT'::text,'America/Los_Angeles'::text), ('PST'::text,'America/Los_Angeles Asia/Manila'::text), ('SAST'::text,'Africa/Johannesburg'::text), ('SGT'::text,'Asia/Singapore'::text), ('WEST'::text,'Europe/Lisbon'::text)) known(name, zones) WHERE (known.name = upper(zones_of_abbreviation.name)));
+    RETURN (SELECT string_to_array(known.zones, ' '::text) AS string_to_array FROM (VALUES ('ACST'::text,'Australia/Adelaide'::text), ('AEDT'::text,'Australia/Sydney'::text), ('AEST'::text,'Australia/Sydney Australia/Brisbane'::text), ('AST'::text,'America/Halifax Asia/Riyadh'::text), ('AWST'::text,'Australia/Perth'::text), ('BRT'::text,'America/Sao_Paulo'::text), ('BST'::text,'Europe/London Asia/Dhaka'::text), ('CDT'::text,'America/Chicago'::text), ('CEST'::text,'Europe/Berlin Europe/Paris'::text), ('CST'::text,'America/Chicago Asia/Shanghai'::text), ('EDT'::text,'America/New_York'::text), ('EEST'::text,'Europe/Helsinki Europe/Athens'::text), ('EST'::text,'America/New_York'::text), ('IST'::text,'Asia/Kolkata Europe/Dublin Asia/Jerusalem'::text), ('JST'::text,'Asia/Tokyo'::text), ('KST'::text,'Asia/Seoul'::text), ('MDT'::text,'America/Denver'::text), ('MSK'::text,'Europe/Moscow'::text), ('MST'::text,'America/Denver'::text), ('NZDT'::text,'Pacific/Auckland'::text), ('NZST'::text,'Pacific/Auckland'::text), ('PDT'::text,'America/Los_Angeles'::text), ('PST'::text,'America/Los_Angeles Asia/Manila'::text), ('SAST'::text,'Africa/Johannesburg'::text), ('SGT'::text,'Asia/Singapore'::text), ('WEST'::text,'Europe/Lisbon'::text)) known(name, zones) WHERE (known.name = upper(zones_of_abbreviation.name)));
 
 CREATE TABLE mainspring.attempts (
     job_id bigint NOT NULL,
@@ -10034,7 +10083,13 @@ CREATE VIEW mainspring.schedule_status AS
     clock.last_failed_at,
     schedule.created_at,
     schedule.updated_at,
-    schedule.delivery
+    schedule.delivery,
+        CASE
+            WHEN (NOT (EXISTS ( SELECT
+               FROM mainspring.definitions defined
+              WHERE ((defined.key = schedule.definition) AND defined.is_active)))) THEN mainspring.why_unknown(schedule.definition)
+            ELSE NULL::text
+        END AS problem
    FROM ((mainspring.schedules schedule
      JOIN mainspring.clocks clock USING (schedule_id))
      LEFT JOIN mainspring.schedule_figures figures USING (schedule_id)),
@@ -10739,6 +10794,7 @@ CREATE TRIGGER schedules_set_clock BEFORE UPDATE OF name, cron, every, at, zone,
 CREATE TRIGGER tenants_audit AFTER INSERT OR DELETE OR UPDATE ON mainspring.tenants FOR EACH ROW EXECUTE FUNCTION mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
         "without": ["created_at", "updated_at", "enabled_max_running"],
+        "kept": {"max_running": "enabled_max_running"},
         "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 CREATE TRIGGER tenants_move_jobs AFTER UPDATE OF max_running ON mainspring.tenants FOR EACH ROW WHEN ((new.max_running IS DISTINCT FROM old.max_running)) EXECUTE FUNCTION mainspring.move_jobs_of_tenant();
@@ -10948,6 +11004,8 @@ REVOKE ALL ON FUNCTION mainspring.audit_retention() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.audited_action(was jsonb, is_now jsonb, switch jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.kept_columns(stored jsonb, options jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.audited_columns(stored jsonb, options jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.awaited_parents(behind bigint, most integer) FROM PUBLIC;
@@ -10982,7 +11040,7 @@ REVOKE ALL ON FUNCTION mainspring.cap_keys(INOUT depths_now mainspring.depths[],
 
 REVOKE ALL ON FUNCTION mainspring.change_jobs(action text, job_ids bigint[], states mainspring.job_state[], tenant text, reason text, actor text, is_patient boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions text[], states mainspring.job_state[], attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions text[], states mainspring.job_state[], attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[], days date[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.check_bulk(payloads jsonb[], dedupe_keys text[]) FROM PUBLIC;
 
@@ -11176,6 +11234,8 @@ REVOKE ALL ON FUNCTION mainspring.expire_approvals(most integer, chosen bigint[]
 
 REVOKE ALL ON FUNCTION mainspring.extras_of(job mainspring.jobs, rated text[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION mainspring.failure_of_slots(schedule_id bigint, slots timestamp with time zone[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION mainspring.figures_by(steps text[], starts timestamp with time zone[], ends timestamp with time zone[], span interval, keys text[], tenant text, queues text[], definitions text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.figures_of(changed mainspring.changes[]) FROM PUBLIC;
@@ -11219,6 +11279,8 @@ REVOKE ALL ON FUNCTION mainspring.grant_places(names text[], keys text[], tenant
 REVOKE ALL ON FUNCTION mainspring.has_foreign_mark(value jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.has_json_type(value jsonb, types jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.hint_of_offset(name text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.history_begins_at() FROM PUBLIC;
 
@@ -11677,6 +11739,8 @@ REVOKE ALL ON FUNCTION mainspring.why_locked(job mainspring.jobs) FROM PUBLIC;
 REVOKE ALL ON FUNCTION mainspring.why_lost(worker_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_missing(job_id bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.why_no_bearer(digest bytea) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.why_no_function(full_name text) FROM PUBLIC;
 

@@ -156,20 +156,23 @@ class FiredSlots:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What came of a schedule's newest slot, and which of its slots fired."""
+    """What came of a schedule's newest slot, which of its slots fired, and why one failed."""
 
     outcome: SlotOutcome
     fired: FiredSlots | None
+    failure: str | None
 
     @classmethod
-    def of(cls, outcome: str | None, fired: Mapping[str, Any] | None) -> "Applied | None":
+    def of(
+        cls, outcome: str | None, fired: Mapping[str, Any] | None, failure: str | None
+    ) -> "Applied | None":
         """None if nothing was written."""
         if outcome is None:
             return None
         if fired is None:
-            return cls(SlotOutcome(outcome), None)
+            return cls(SlotOutcome(outcome), None, failure)
         slots = [datetime.fromisoformat(at).astimezone(UTC) for at in fired["slots"]]
-        return cls(SlotOutcome(outcome), FiredSlots(**{**fired, "slots": slots}))
+        return cls(SlotOutcome(outcome), FiredSlots(**{**fired, "slots": slots}), failure)
 
 
 async def due(

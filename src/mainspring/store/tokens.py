@@ -109,6 +109,12 @@ async def find(session: Session, digest: bytes) -> Caller | None:
     return None if row is None else _caller(row)
 
 
+async def why_not(session: Session, digest: bytes) -> str:
+    """Why it lets nobody in."""
+    ((reason,),) = await fetch_all(session, _STATEMENTS["why_no_bearer"].sql, {"digest": digest})
+    return str(reason)
+
+
 def enter(digest: bytes) -> Call:
     """Lets the bearer in for the rest of the transaction."""
     return Call(_STATEMENTS["enter"].sql, {"digest": digest})

@@ -9,7 +9,7 @@ import orjson
 
 from mainspring.db.sessions import Session
 from mainspring.db.statements import load
-from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors.leases import LeaseLost
 from mainspring.domain.jobs.backoff import Backoff
 from mainspring.domain.limits import LimitKey
 from mainspring.domain.secrets.paths import Path

@@ -96,6 +96,31 @@ async def test_a_function_runs_without_any_code(app, connection, limited):
     assert log(connection) == ["cleanup 30"]
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("drop function civic.bare()", "civic.bare does not exist; did you mean civic.breaks?"),
+        (
+            "drop function civic.bare(); create function civic.bare() returns text return 'fine'",
+            "civic.bare returns text; it must return jsonb",
+        ),
+        ("drop schema civic cascade", "civic.bare does not exist; create it"),
+    ],
+)
+async def test_a_function_that_was_changed_since_fails_with_what_is_wrong(
+    app, connection, limited, change, problem, caplog
+):
+    await app.definitions.acreate("work", "sql", function="civic.bare", role=limited)
+    made = await app.aenqueue("work", {}, max_attempts=1)
+    connection.execute(change)
+    async with working(app):
+        job = await ended(made)
+
+    (attempt,) = await app.jobs.aattempts(job.id)
+    assert (job.last_error, attempt.error) == (problem, problem)
+    assert "Traceback" not in caplog.text
+
+
 async def test_a_function_may_take_no_payload(app, limited):
     job = await run(app, limited, "civic.bare", {"ignored": 1})
 

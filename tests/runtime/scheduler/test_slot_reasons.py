@@ -56,10 +56,13 @@ async def test_only_a_failure_that_disables_a_schedule_is_logged_as_that(app, co
     assert len(said(logs, "schedule_disabled")) == 1
 
 
-async def test_the_log_says_that_a_definition_is_unknown(app, connection):
+async def test_the_log_says_what_the_slot_says_of_a_definition(app, connection):
     insert_due(connection, definition="gone")
     with captured_lines() as logs:
         async with scheduling(app):
             (failed,) = await await_until(lambda: said(logs, "schedule_failed"))
 
-    assert failed["error"] == "unknown or inactive definition"
+    assert failed["error"] == "unknown definition 'gone'"
+    assert connection.execute("select reason from mainspring.slots").fetchone() == (
+        failed["error"],
+    )

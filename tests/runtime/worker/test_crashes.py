@@ -70,6 +70,21 @@ def test_a_worker_that_starts_later_takes_over_and_the_loss_costs_no_attempt(
     assert (job["failures"], job["losses"]) == (0, 0)
 
 
+def test_a_worker_that_starts_after_the_lease_says_that_the_process_of_this_host_died(
+    shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
+):
+    doomed = start_worker()
+    job_id = apps.hang_at_first.enqueue().id
+    wait_until(lambda: began(connection), 30)
+    doomed.kill()
+    connection.execute("update mainspring.workers set expires_at = now() - interval '1 minute'")
+    start_worker()
+
+    wait_until(lambda: reading.state(connection, job_id) == "succeeded", 10)
+
+    assert "died: its process was killed" in reading.attempts(connection, job_id)[0]["error"]
+
+
 def test_none_of_a_thousand_jobs_is_lost_when_two_workers_die_in_the_middle(
     shared_app: Mainspring, connection: psycopg.Connection, start_worker: StartWorker
 ):

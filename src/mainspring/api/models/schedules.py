@@ -74,6 +74,10 @@ class ScheduleModel(Answer):
         description="When the schedule fires next; null if it will not fire again, and in lists "
         "if it has a calendar and no scheduler has planned it yet."
     )
+    problem: str | None = Field(
+        description="Why it would fail if it fired now, such as a definition that was deactivated; "
+        "null if nothing is known to be wrong."
+    )
     disabled_reason: str | None
     retry_count: int
     last_error: str | None

@@ -28,10 +28,10 @@ MainspringError
 │   ├── DuplicatePerson        the name is taken
 │   ├── AmbiguousName          several tenants have the name
 │   ├── ReplayConflict         the key of a create belongs to another request
-│   ├── WorkerGone             a worker over the API without its lease
+│   ├── WorkerGone             a worker over the API without its lease; in errors.leases
 │   ├── NotAnApprover          someone else has to decide on the job
-│   └── LeaseLost              an older lease tried to report
-│       └── LateReport         the same over the API, where it was kept; in errors.access
+│   └── LeaseLost              an older lease tried to report; in errors.leases
+│       └── LateReport         the same over the API, where it was kept
 ├── NotFoundError
 │   ├── JobNotFound
 │   ├── ScheduleNotFound
@@ -123,9 +123,20 @@ class InvalidOption(InputError):
 
 
 class InvalidDefinition(InputError):
-    """The definition or its handler cannot be registered."""
+    """The definition or its handler cannot be registered; `field` is what is wrong, where it is
+    known, and `problem` the message without the definition and the field."""
 
     code = "invalid_definition"
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+    @property
+    def problem(self) -> str:
+        key, _, rest = str(self).partition(": ")
+        problem = rest if rest and " " not in key else str(self)
+        return problem.removeprefix(f"{self.field} ")
 
 
 class UnknownDefinition(InputError):
@@ -281,16 +292,6 @@ class DuplicateTenant(ConflictError):
     def __init__(self, tenant_id: str) -> None:
         super().__init__(f"tenant {tenant_id!r} already exists; update it")
         self.tenant_id = tenant_id
-
-
-class LeaseLost(ConflictError):
-    """The report came from an older lease; the job belongs to someone else now."""
-
-    code = "lease_lost"
-
-    def __init__(self, job_id: JobId, problem: str | None = None) -> None:
-        super().__init__(problem or f"the lease of job {job_id} was lost; its reports are refused")
-        self.job_id = job_id
 
 
 class NotFoundError(MainspringError):

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from mainspring.domain.errors import ConflictError, LeaseLost, MainspringError, NotFoundError
+from mainspring.domain.errors import ConflictError, MainspringError, NotFoundError
 from mainspring.domain.errors.database import DatabaseError
 from mainspring.domain.errors.hints import hint
-from mainspring.domain.types import JobId
 
 
 class Unauthenticated(MainspringError):
@@ -48,33 +47,6 @@ class ReplayConflict(ConflictError):
     def __init__(self, key: str) -> None:
         super().__init__(f"the idempotency key {key!r} was already used for a different request")
         self.key = key
-
-
-class WorkerGone(ConflictError):
-    """The API worker has lost its lease, or belongs to someone else."""
-
-    code = "worker_gone"
-
-    def __init__(self, worker_id: int) -> None:
-        super().__init__(
-            f"worker {worker_id} has lost its lease, or is not yours; open a new worker "
-            "(POST /work/workers)"
-        )
-        self.worker_id = worker_id
-
-
-class LateReport(LeaseLost):
-    """The report came from an older lease; it was kept and changes nothing."""
-
-    code = "late_report"
-
-    def __init__(self, job_id: JobId) -> None:
-        ConflictError.__init__(
-            self,
-            f"the lease of job {job_id} was lost before this report; it was kept as its late "
-            "report and changes nothing",
-        )
-        self.job_id = job_id
 
 
 class TokenNotFound(NotFoundError):

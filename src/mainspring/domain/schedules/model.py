@@ -286,6 +286,7 @@ class ScheduleState:
     spec: ScheduleSpec
     anchor_at: datetime
     next_run_at: datetime | None
+    next_slot_at: datetime | None
     disabled_reason: str | None
     retry_count: int
     last_error: str | None
@@ -297,3 +298,9 @@ class ScheduleState:
     figures: Mapping[str, Any]
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def problem(self) -> str | None:
+        """Why it would fail if it fired now; None if nothing is known to be wrong."""
+        problem = self.figures["problem"]
+        return None if problem is None else str(problem)

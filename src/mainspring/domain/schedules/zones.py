@@ -9,6 +9,7 @@ when it is put back):
     UTC     06:30│         │07:30           UTC     05:30│  06:30 │07:30
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -33,11 +34,13 @@ ABBREVIATIONS = {
     "CST": ("America/Chicago", "Asia/Shanghai"),
     "EDT": ("America/New_York",),
     "EEST": ("Europe/Helsinki", "Europe/Athens"),
+    "EST": ("America/New_York",),
     "IST": ("Asia/Kolkata", "Europe/Dublin", "Asia/Jerusalem"),
     "JST": ("Asia/Tokyo",),
     "KST": ("Asia/Seoul",),
     "MDT": ("America/Denver",),
     "MSK": ("Europe/Moscow",),
+    "MST": ("America/Denver",),
     "NZDT": ("Pacific/Auckland",),
     "NZST": ("Pacific/Auckland",),
     "PDT": ("America/Los_Angeles",),
@@ -46,6 +49,10 @@ ABBREVIATIONS = {
     "SGT": ("Asia/Singapore",),
     "WEST": ("Europe/Lisbon",),
 }
+_OFFSET = re.compile("([A-Z]{0,4})([+-]?)([0-9]{1,2})(:?00)?")
+_OFFSET_NAMES = ("", "UTC", "GMT")
+# Zones of offsets that there are, by the side of UTC.
+_MOST_HOURS = {"+": 14, "-": 12}
 _SECOND = timedelta(seconds=1)
 
 
@@ -71,9 +78,29 @@ def find_zone(name: str) -> ZoneInfo:
     return zone
 
 
+def hint_of_offset(name: str) -> str | None:
+    """What to say of an offset such as UTC+3 or EST5, which is no zone; None for any other name."""
+    found = _OFFSET.fullmatch(name.upper())
+    if found is None:
+        return None
+    letters, sign, hours = found[1], found[2], int(found[3])
+    if meant := ABBREVIATIONS.get(letters):
+        return f"did you mean {' or '.join(map(repr, meant))}?"
+    most = _MOST_HOURS.get(sign, 0)
+    if letters not in _OFFSET_NAMES or not 1 <= hours <= most:
+        return None
+    turned, side = ("-", "ahead of") if sign == "+" else ("+", "behind")
+    return (
+        f"did you mean 'Etc/GMT{turned}{hours}'? That is {hours} hours {side} UTC: the signs of "
+        "these zones are reversed"
+    )
+
+
 def _hint(name: str) -> str:
     if meant := ABBREVIATIONS.get(name.upper()):
         return f"did you mean {' or '.join(map(repr, meant))}?"
+    if (said := hint_of_offset(name)) is not None:
+        return said
     known = sorted(zone for zone in available_timezones() if zone not in _NOT_ZONES)
     cities = {zone.rpartition("/")[2].lower(): zone for zone in known}
     spellings = cities | {zone.lower(): zone for zone in known}

@@ -26,8 +26,8 @@ from psycopg import AsyncConnection, IsolationLevel
 
 from mainspring.db.role_logins import RoleLogins
 from mainspring.domain.definitions import Definition
-from mainspring.domain.errors import LeaseLost
 from mainspring.domain.errors.database import DatabaseError, RoleLoginFailed
+from mainspring.domain.errors.leases import LeaseLost
 from mainspring.domain.jobs.outcomes import AttemptFailed
 from mainspring.domain.sql_functions import (
     OR_TRUSTED,

@@ -188,7 +188,7 @@ class Maintenance:
 async def recover(connection: AsyncConnection[Any], *, max_losses: int) -> bool:
     """Take back what dead workers had claimed, the ones known dead on this host at once."""
     watched = await workers.watch(connection, host_name())
-    gone = [w for w in watched if not w.is_expired and is_gone(w.process_identity)]
+    gone = [worker for worker in watched if is_gone(worker.process_identity)]
     if gone:
         # Their commands are orphans; the jobs are about to run again.
         orphans.end_left_over({worker.process_identity for worker in gone})

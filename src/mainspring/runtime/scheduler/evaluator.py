@@ -43,8 +43,6 @@ from mainspring.store.due_schedules import Applied, DueSchedule
 # Beyond the server's own timeout, in case it cannot be heard any more.
 _NETWORK_SECONDS = 5
 _STILL_LIVE = "an earlier run is still live"
-# All that the database itself finds missing.
-_MISSING = "unknown or inactive definition"
 
 
 class Checker:
@@ -327,11 +325,12 @@ def _log(
         telemetry.event("schedule_skipped", **facts, reason=reason or _STILL_LIVE)
     elif outcome is SlotOutcome.FAILED:
         traceback = verdict.traceback if isinstance(verdict, Failed) else ""
-        why = f"{reason or _MISSING}\n{traceback}".strip()
+        failure = reason or (applied.failure if applied is not None else None)
+        why = f"{failure}\n{traceback}".strip()
         retry = due.retry_count + counts
         telemetry.event("schedule_failed", **facts, error=why, retry=retry)
         if counts and retry >= due.spec.max_retries:
-            telemetry.event("schedule_disabled", **facts, error=reason or _MISSING)
+            telemetry.event("schedule_disabled", **facts, error=failure)
 
 
 def _stamp(instant: datetime) -> str:

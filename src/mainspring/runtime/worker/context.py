@@ -11,7 +11,8 @@ from psycopg import AsyncConnection, Connection
 
 from mainspring import telemetry
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
-from mainspring.domain.errors import InputError, LeaseLost
+from mainspring.domain.errors import InputError
+from mainspring.domain.errors.leases import LeaseLost
 from mainspring.domain.flows import Parent
 from mainspring.domain.jobs.model import Progress
 from mainspring.domain.jobs.options import MAX_CHECKPOINT_BYTES, MAX_PROGRESS_BYTES, OwnCreator

@@ -22,7 +22,7 @@ from typing import Any, assert_never
 from mainspring import telemetry
 from mainspring.domain.claiming import probation
 from mainspring.domain.definitions import Handler
-from mainspring.domain.errors import LeaseLost
+from mainspring.domain.errors.leases import LeaseLost
 from mainspring.domain.errors.secrets import UnreadableSecret
 from mainspring.domain.jobs.outcomes import (
     AttemptFailed,

@@ -18,7 +18,8 @@ from psycopg import AsyncConnection, Connection
 
 from mainspring.db.blocking_sessions import ConnectionSession, at_once
 from mainspring.db.pool import areset, reset
-from mainspring.domain.errors import InputError, LeaseLost
+from mainspring.domain.errors import InputError
+from mainspring.domain.errors.leases import LeaseLost
 from mainspring.domain.types import WorkerId
 from mainspring.store import attempts
 from mainspring.store.attempts import Finished, Report, Successes

@@ -86,6 +86,22 @@ select token_id, kind, role, tenant_id, scopes, actor, approver, actor_id, voter
  where tenants is null
 $$;
 
+-- Why a token lets nobody in, for whoever has it: nobody else learns that a tenant is disabled.
+create or replace function mainspring.why_no_bearer(digest bytea)
+returns text
+language sql stable
+return coalesce(
+    (select 'the tenant ' || quote_literal(owner.tenant_id) || ' is disabled; ask an operator to '
+            || 'enable it'
+       from mainspring.tokens as token
+       join mainspring.tenants as owner using (tenant_id)
+       left join mainspring.people as person on person.person_id = token.person_id
+      where token.digest = why_no_bearer.digest and token.kind <> 'login'
+        and owner.disabled_at is not null and person.disabled_at is null
+        and token.revoked_at is null
+        and (token.expires_at is null or token.expires_at > now())),
+    'the token is unknown, expired or revoked');
+
 -- Authenticates the bearer of a token for the rest of the transaction. An operator has no tenant
 -- and is not isolated. Returns true, so that a statement can make the rest of itself wait for it.
 create or replace function mainspring.enter(digest bytea)
@@ -97,7 +113,7 @@ declare
 begin
     select * into shown from mainspring.bearer_of(enter.digest);
     if shown.token_id is null then
-        perform mainspring.refuse('MS080', 'the token is unknown, expired or revoked', '{}');
+        perform mainspring.refuse('MS080', mainspring.why_no_bearer(enter.digest), '{}');
     end if;
     perform set_config('mainspring.actor', shown.actor, true),
             set_config('mainspring.creator', shown.actor, true),

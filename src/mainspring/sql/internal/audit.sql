@@ -55,13 +55,21 @@ begin
 end
 $$;
 
+-- Of a row that is switched off the values that columns will have again, kept by other columns.
+create or replace function mainspring.kept_columns(stored jsonb, options jsonb)
+returns jsonb
+language sql immutable
+return (select coalesce(jsonb_object_agg(name, stored -> keeper), '{}')
+          from jsonb_each_text(coalesce(options -> 'kept', '{}')) as pair (name, keeper)
+         where stored ->> (options -> 'switch' ->> 'column') is not null);
+
 -- The columns of a row that the audit keeps, by the options of mainspring.audit_change. A row that
 -- is not there has none.
 create or replace function mainspring.audited_columns(stored jsonb, options jsonb)
 returns jsonb
 language sql immutable
 return (select coalesce(jsonb_object_agg(name, value), '{}')
-          from jsonb_each(stored) as part (name, value)
+          from jsonb_each(stored || mainspring.kept_columns(stored, options)) as part (name, value)
          where not options -> 'without' ? name
            and (value <> 'null' or (options -> 'nulls')::boolean));
 

@@ -21,27 +21,28 @@ language sql immutable
 return greatest(1, count / 256)::integer;
 
 -- The changes that attempts make which have ended, by key; a state is null where the job is live.
--- finish_succeeded does the same by itself, and test_changes.py compares the two.
+-- finish_succeeded does the same by itself, and test_figures.py compares the two.
 create or replace function mainspring.changes_of(
     tenants text[], queues text[], definitions text[], states mainspring.job_state[],
-    attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[]
+    attempts mainspring.attempt_outcome[], waits double precision[], runs double precision[],
+    days date[] default null
 )
 returns setof mainspring.changes
 language sql stable
 as $$
     select now(), tenant_id, queue, definition,
            case when state is null then 'went_on' else 'ended' end, state, attempt,
-           mainspring.day_of(statement_timestamp()), count(*), sum(greatest(wait, 0)),
+           coalesce(day, mainspring.day_of(statement_timestamp())), count(*), sum(greatest(wait, 0)),
            max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
            max(run) filter (where attempt = 'succeeded'), stride,
            array_agg(mainspring.bucket_number(wait))
                filter (where number % stride = 0 and wait is not null),
            array_agg(mainspring.bucket_number(run))
                filter (where number % stride = 0 and attempt = 'succeeded' and run is not null)
-      from unnest(tenants, queues, definitions, states, attempts, waits, runs) with ordinality
-           as done (tenant_id, queue, definition, state, attempt, wait, run, number),
+      from unnest(tenants, queues, definitions, states, attempts, waits, runs, days) with ordinality
+           as done (tenant_id, queue, definition, state, attempt, wait, run, day, number),
            mainspring.stride_of(cardinality(tenants)) as stride
-     group by tenant_id, queue, definition, state, attempt, stride
+     group by tenant_id, queue, definition, state, attempt, day, stride
 $$;
 
 -- Pairs of buckets and counts with one pair a bucket.

@@ -189,6 +189,7 @@ return coalesce(
                     then 'died: its process was killed or crashed'
                     when worker.survived
                     then 'could not reach the database in time to renew its lease'
-                    else 'stopped renewing its lease: its host is down, or it hangs' end
+                    else 'stopped renewing its lease: its process or host is down, or it hangs'
+                    end
        from mainspring.workers as worker where worker.worker_id = why_lost.worker_id),
     'worker ' || why_lost.worker_id || ' is gone');

@@ -134,14 +134,15 @@ $$;
 -- never among them.
 --
 -- A section is not entered when another is meant, and no other plan than along its index is let
--- in: whichever looks cheaper reads all that is left of a table, for every batch. One creator has
--- an index; those of several are found among all.
+-- in: whichever looks cheaper reads all that is left of a table, for every batch. What is not let
+-- in adds 1e10 to the cost of a plan that needs it, for which JIT would compile all of it. One
+-- creator has an index; those of several are found among all.
 create or replace function mainspring.seek_jobs(
     section text, states mainspring.job_state[], asked jsonb, tenant text, behind bigint,
     up_to bigint, ended_before timestamptz, most_seen integer, most_found integer,
     out job_ids bigint[], out seen bigint, out edge bigint)
-language plpgsql stable
-security definer set search_path = pg_catalog, pg_temp
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off

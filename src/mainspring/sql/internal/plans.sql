@@ -160,6 +160,22 @@ begin
 end
 $$;
 
+-- Why the newest of these slots that failed did so; null if none has. Volatile, so that it sees
+-- what a plan has just written.
+create or replace function mainspring.failure_of_slots(schedule_id bigint, slots timestamptz[])
+returns text
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+begin
+    return (
+        select slot.reason from mainspring.slots as slot
+         where slot.schedule_id = failure_of_slots.schedule_id and slot.outcome = 'failed'
+           and slot.scheduled_for = any (failure_of_slots.slots)
+         order by slot.scheduled_for desc limit 1);
+end
+$$;
+
 -- The slots of a schedule, of those given, that this transaction has fired, with their jobs, as log
 -- lines name them; null if there are none. Volatile, so that it sees what a plan has just written.
 create or replace function mainspring.fired_slots(schedule_id bigint, slots timestamptz[])

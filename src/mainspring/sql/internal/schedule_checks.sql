@@ -45,14 +45,39 @@ return (
         ('BRT', 'America/Sao_Paulo'), ('BST', 'Europe/London Asia/Dhaka'),
         ('CDT', 'America/Chicago'), ('CEST', 'Europe/Berlin Europe/Paris'),
         ('CST', 'America/Chicago Asia/Shanghai'), ('EDT', 'America/New_York'),
-        ('EEST', 'Europe/Helsinki Europe/Athens'),
+        ('EEST', 'Europe/Helsinki Europe/Athens'), ('EST', 'America/New_York'),
         ('IST', 'Asia/Kolkata Europe/Dublin Asia/Jerusalem'), ('JST', 'Asia/Tokyo'),
         ('KST', 'Asia/Seoul'), ('MDT', 'America/Denver'), ('MSK', 'Europe/Moscow'),
+        ('MST', 'America/Denver'),
         ('NZDT', 'Pacific/Auckland'), ('NZST', 'Pacific/Auckland'),
         ('PDT', 'America/Los_Angeles'), ('PST', 'America/Los_Angeles Asia/Manila'),
         ('SAST', 'Africa/Johannesburg'), ('SGT', 'Asia/Singapore'), ('WEST', 'Europe/Lisbon'))
            as known (name, zones)
      where known.name = upper(zones_of_abbreviation.name));
+
+-- What to say of an offset that is no zone, such as UTC+3 or EST5; null for any other name. The
+-- same as in domain/schedules/zones.py; test_words_agree.py compares them.
+create or replace function mainspring.hint_of_offset(name text)
+returns text
+language plpgsql immutable
+as $$
+declare
+    parts text[] := regexp_match(upper(name), '^([A-Z]{0,4})([+-]?)([0-9]{1,2})(:?00)?$');
+    hours integer := parts[3]::integer;
+    is_ahead boolean := parts[2] = '+';
+    meant text[] := mainspring.zones_of_abbreviation(parts[1]);
+begin
+    if meant is not null then
+        return format('did you mean ''%s''?', array_to_string(meant, ''' or '''));
+    elsif parts[1] in ('', 'UTC', 'GMT') and parts[2] <> ''
+          and hours between 1 and (case when is_ahead then 14 else 12 end) then
+        return format('did you mean ''Etc/GMT%s%s''? That is %s hours %s UTC: the signs of these '
+                      || 'zones are reversed', case when is_ahead then '-' else '+' end, hours,
+                      hours, case when is_ahead then 'ahead of' else 'behind' end);
+    end if;
+    return null;
+end
+$$;
 
 -- Refuses a time zone that does not exist, with the one that may be meant.
 create or replace function mainspring.check_zone(zone text)
@@ -63,12 +88,13 @@ begin
     if not mainspring.is_zone(zone) then
         perform mainspring.refuse_schedule('zone', 'there is no time zone '
             || quote_literal(zone) || coalesce('; did you mean ''' || array_to_string(
-                mainspring.zones_of_abbreviation(zone), ''' or ''') || '''?', (
+                mainspring.zones_of_abbreviation(zone), ''' or ''') || '''?',
+            '; ' || mainspring.hint_of_offset(zone), (
             select '; did you mean ' || quote_literal(known.name) || '?'
               from pg_timezone_names as known
              where lower(zone) in (lower(known.name), lower(split_part(known.name, '/', -1)))
              order by known.name limit 1), mainspring.did_you_mean(zone, array(
-            -- Nothing is like an offset such as UTC+3.
+            -- Nothing is like another offset.
             select quote_literal(known.name) from pg_timezone_names as known
              where zone !~ '[0-9]'
                and known.name !~ '^(localtime|posixrules|Factory|posix/|right/)'))));

@@ -169,8 +169,8 @@ begin
 end
 $$;
 
--- The end of a sentence about a function that does not exist: the one that was meant, of the same
--- name in another schema or of one like it; empty if there is none.
+-- The end of a sentence about a function that does not exist: those that may have been meant, of
+-- the same name in other schemas or one of a name like it; empty if there is none.
 create or replace function mainspring.meant_function(full_name text, name text)
 returns text
 language plpgsql stable
@@ -183,8 +183,10 @@ declare
            and p.prorettype = any ('{jsonb,json}'::pg_catalog.regtype[]));
 begin
     return coalesce(
-        (select '; did you mean ' || known || '?' from unnest(named) as known
-          where split_part(known, '.', 2) = meant_function.name order by known limit 1),
+        (select '; did you mean ' || string_agg(same.known, ' or ' order by same.known) || '?'
+           from (select known from unnest(named) as known
+                  where split_part(known, '.', 2) = meant_function.name
+                  order by known limit 3) as same),
         mainspring.did_you_mean(full_name, named));
 end
 $$;
@@ -214,6 +216,9 @@ declare
         when given ~ '\('
         then 'function: write the name without parentheses, as '
              || rtrim(split_part(given, '(', 1))
+        when coalesce(visible, given) like 'mainspring.%'
+        then format('function: %s belongs to Mainspring; give a function of your own, such as '
+                    || 'civic.cleanup', coalesce(visible, given))
         when visible is null and given !~ '\.'
         then format('there is no function %s in your search path%s', given,
                     mainspring.meant_function(given, given))

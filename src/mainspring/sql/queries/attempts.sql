@@ -123,20 +123,20 @@ with reported as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
         ended.job, 'succeeded', started_at => began_at, result => answer,
-        progress => last_progress) as past
+        finished_at => done_at, progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status)
     select job_id, fence, worker_id, began_at, done_at, attempt, 'succeeded' from ended
 ), changed as (
     insert into mainspring.changes (tenant_id, queue, definition, moved, state, attempt, count,
-        wait_sum, wait_worst, run_sum, run_worst, stride, waits, runs)
-    select tenant_id, queue, definition, 'ended', 'succeeded', 'succeeded', count(*), sum(wait),
-           max(wait), sum(run), max(run), stride,
+        day, wait_sum, wait_worst, run_sum, run_worst, stride, waits, runs)
+    select tenant_id, queue, definition, 'ended', 'succeeded', 'succeeded', count(*),
+           mainspring.day_of(done_at), sum(wait), max(wait), sum(run), max(run), stride,
            array_agg(mainspring.bucket_number(wait)) filter (where job_id %% stride = 0),
            array_agg(mainspring.bucket_number(run)) filter (where job_id %% stride = 0)
       from ended, mainspring.stride_of(%(count)s::bigint) as stride
-     group by tenant_id, queue, definition, stride
+     group by tenant_id, queue, definition, mainspring.day_of(done_at), stride
 )
 select case when count(*) < %(count)s
             then coalesce(array_agg(array[job_id, fence]), '{}') end,
@@ -175,7 +175,8 @@ with reported as (
     insert into mainspring.jobs_history
     select past.* from ended, lateral mainspring.history_of(
         ended.job, end_state, started_at => began_at, result => answer, failed => ended.failed,
-        losses => ended.losses, error => ended.error, progress => last_progress) as past
+        losses => ended.losses, error => ended.error, finished_at => done_at,
+        progress => last_progress) as past
 ), recorded as (
     insert into mainspring.attempts
         (job_id, fence, worker_id, started_at, finished_at, number, status, error, error_key)
@@ -185,10 +186,11 @@ with reported as (
     select change.*
       from (select array_agg(tenant_id) as tenants, array_agg(queue) as queues,
                    array_agg(definition) as definitions, array_agg(end_state) as states,
-                   array_agg(status) as attempts, array_agg(wait) as waits, array_agg(run) as runs
+                   array_agg(status) as attempts, array_agg(wait) as waits,
+                   array_agg(run) as runs, array_agg(mainspring.day_of(done_at)) as days
               from ended) as all_ended,
            lateral mainspring.changes_of(
-               tenants, queues, definitions, states, attempts, waits, runs) as change
+               tenants, queues, definitions, states, attempts, waits, runs, days) as change
 ), failed as (
     insert into mainspring.failures
         (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)

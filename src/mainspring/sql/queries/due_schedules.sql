@@ -186,12 +186,16 @@ select nextval('mainspring.job_ids');
 -- name: apply_plans
 -- scope: system
 -- Carries out what was decided for schedules that need more than one plain slot each; what came of
--- the newest slot, and which fired.
-select outcome, case when outcome is not null then mainspring.fired_slots(
-           (plan ->> 'schedule_id')::bigint,
-           array(select (planned ->> 'at')::timestamptz
-                   from jsonb_array_elements(plan -> 'slots') as planned)) end as fired
-  from jsonb_array_elements(%(plans)s::jsonb) as plan, mainspring.apply_plan(plan) as outcome;
+-- the newest slot, which fired, and why the newest failed if one did.
+select outcome,
+       case when outcome is not null then mainspring.fired_slots(
+           (plan ->> 'schedule_id')::bigint, planned.slots) end as fired,
+       case when outcome = 'failed' then mainspring.failure_of_slots(
+           (plan ->> 'schedule_id')::bigint, planned.slots) end as failure
+  from jsonb_array_elements(%(plans)s::jsonb) as plan, mainspring.apply_plan(plan) as outcome,
+       lateral (select array(select (slot ->> 'at')::timestamptz
+                               from jsonb_array_elements(plan -> 'slots') as slot) as slots)
+           as planned;
 
 -- name: unknown_launchers
 -- scope: system

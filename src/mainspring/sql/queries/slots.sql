@@ -23,9 +23,12 @@ select schedule.*, clock.revision, clock.gauge_is_high, clock.retry_count, taken
 
 -- name: apply_trigger
 -- scope: system
--- Carries out what was decided for a slot that a person asked for; what came of it, and its job.
+-- Carries out what was decided for a slot that a person asked for; what came of it, its job, and
+-- why it failed if it did.
 select outcome, mainspring.fired_slots(
-           (plan ->> 'schedule_id')::bigint, array[(plan ->> 'slot_at')::timestamptz]) as fired
+           (plan ->> 'schedule_id')::bigint, array[(plan ->> 'slot_at')::timestamptz]) as fired,
+       mainspring.failure_of_slots(
+           (plan ->> 'schedule_id')::bigint, array[(plan ->> 'slot_at')::timestamptz]) as failure
   from (select %(plan)s::jsonb as plan) as given, mainspring.apply_trigger(plan) as outcome;
 
 -- name: count_runs

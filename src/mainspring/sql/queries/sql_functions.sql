@@ -2,9 +2,13 @@
 -- scope: system
 -- What an attempt needs to call the function of its definition: the statement to send, the token
 -- for its receipt, what is wrong with the definition now, and the result of an earlier attempt that
--- could not report it.
-select mainspring.call_text(target.namespace, target.name, target.argument, %(most_bytes)s),
-       format('pg_catalog, %%I, pg_temp', target.namespace), target.argument is not null,
+-- could not report it. There is nothing to call where it is gone or returns another type.
+select case when target.name is not null
+            then mainspring.call_text(
+                target.namespace, target.name, target.argument, %(most_bytes)s) end,
+       case when target.name is not null
+            then format('pg_catalog, %%I, pg_temp', target.namespace) end,
+       target.argument is not null,
        mainspring.receipt_token(%(job_id)s, %(fence)s),
        (mainspring.wrong_function(%(spec)s::jsonb))[2],
        (select receipt.result from mainspring.receipts as receipt

@@ -61,6 +61,11 @@ select actor, role, tenant_id, scopes, kind, token_id, actor_id, voter, person_i
        ends_by - now(), tenants
   from mainspring.bearer_of(%(digest)s);
 
+-- name: why_no_bearer
+-- scope: system
+-- Why a token lets nobody in.
+select mainspring.why_no_bearer(%(digest)s);
+
 -- name: enter
 -- scope: system
 -- Authenticates the bearer of a token for the rest of the transaction.

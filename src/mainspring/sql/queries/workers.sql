@@ -42,7 +42,7 @@ update mainspring.workers set is_stopping = true, wants_wake = false
 -- Ends leases of processes known to be gone, or of one that gives its own up, so that recovery need
 -- not wait for them.
 update mainspring.workers
-   set expires_at = now(), wants_wake = false,
+   set expires_at = least(expires_at, now()), wants_wake = false,
        died_at = case when %(are_dead)s::boolean then now() else died_at end
  where worker_id = any (%(worker_ids)s::bigint[]);
 

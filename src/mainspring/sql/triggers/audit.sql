@@ -7,6 +7,7 @@
 --     without    columns that are not recorded
 --     nulls      whether columns that are null are recorded
 --     switch     a column that switches it on and off, and what an update that does so is called
+--     kept       columns that are another one's while it is switched off, by name
 --     only       values of columns that a row must have to be recorded at all
 create or replace function mainspring.audit_change()
 returns trigger
@@ -56,6 +57,7 @@ create or replace trigger tenants_audit after insert or update or delete on main
     for each row execute function mainspring.audit_change('{
         "noun": "tenant", "subject": "tenant_id", "nulls": true,
         "without": ["created_at", "updated_at", "enabled_max_running"],
+        "kept": {"max_running": "enabled_max_running"},
         "switch": {"column": "disabled_at", "on": "disable", "off": "enable"}}');
 
 create or replace trigger limits_audit after insert or update or delete on mainspring.limits

@@ -20,7 +20,10 @@ select schedule.schedule_id, schedule.tenant_id, schedule.name, schedule.descrip
            / nullif(clock.enqueued_count + clock.skipped_count, 0) as average_lateness_seconds,
        extract(epoch from clock.lateness_worst)::float as worst_lateness_seconds,
        clock.retry_count, schedule.max_retries, clock.last_error, clock.last_failed_at,
-       schedule.created_at, schedule.updated_at, schedule.delivery
+       schedule.created_at, schedule.updated_at, schedule.delivery,
+       case when not exists (select from mainspring.definitions as defined
+                              where defined.key = schedule.definition and defined.is_active)
+            then mainspring.why_unknown(schedule.definition) end as problem
   from mainspring.schedules as schedule
   join mainspring.clocks as clock using (schedule_id)
   left join mainspring.schedule_figures as figures using (schedule_id),
