@@ -114,9 +114,7 @@ MAY: dict[tuple[str, str], set[Role]] = {
 }
 SHARED = ("/definitions", "/limits", "/queues", "/tenants", "/work")
 # What belongs to one tenant, with the body that gets it past the checks.
-OF_TENANT = [
-    (method, path) for method, path in MAY if "{" in path and not path.startswith(SHARED)
-]
+OF_TENANT = [(method, path) for method, path in MAY if "{" in path and not path.startswith(SHARED)]
 BODIES = {
     ("POST", "/jobs/bulk"): {"action": "cancel", "all": True, "dry_run": True},
     ("POST", "/jobs/{job_id}/reject"): {"reason": "no"},
