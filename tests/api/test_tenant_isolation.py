@@ -122,12 +122,9 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("POST", "/work/workers/{worker_id}/jobs/{job_id}/fail"): OW,
     ("POST", "/work/workers/{worker_id}/jobs/{job_id}/canceled"): OW,
 }
+SHARED = ("/definitions", "/limits", "/queues", "/tenants", "/work")
 # What belongs to one tenant, with the body that gets it past the checks.
-OF_TENANT = [
-    (method, path)
-    for method, path in MAY
-    if "{" in path and not path.startswith(("/definitions", "/limits", "/tenants", "/work"))
-]
+OF_TENANT = [(method, path) for method, path in MAY if "{" in path and not path.startswith(SHARED)]
 BODIES = {
     ("POST", "/jobs/bulk"): {"action": "cancel", "all": True, "dry_run": True},
     ("POST", "/jobs/{job_id}/reject"): {"reason": "no"},

@@ -139,6 +139,7 @@ def test_the_first_reason_of_a_random_job_is_what_holds_it_up(database_url: str,
             answer, seen = why(connection, job_id), list[str]()
             while is_held(answer):
                 assert answer["reasons"], seen
+                assert all(reason["sentence"] for reason in answer["reasons"]), answer
                 code = answer["reasons"][0]["code"]
                 remove(connection, job_id, code)
                 before, answer = answer, why(connection, job_id)

@@ -7886,11 +7886,12 @@ declare
     knows boolean;
 begin
     select * into defined from mainspring.definitions as known where known.key = job.definition;
-    select count(*), bool_or(worker.is_served and exists (
+    select count(*), bool_or(exists (
                select from mainspring.worker_schemas as declared
                 where declared.worker_id = worker.worker_id and declared.key = job.definition))
       into alive, knows
-      from mainspring.why_workers(job) as worker where not worker.is_stopping;
+      from mainspring.why_workers(job) as worker
+     where worker.is_served and not worker.is_stopping;
     if not coalesce(knows, false) and coalesce(defined.kind, 'python') in ('python', 'remote') then
         return next mainspring.why_reason('handler',
             case when alive = 0 then 'No worker of its queue is alive'
@@ -8455,7 +8456,7 @@ begin
             when 'snoozed' then 'It has put itself off'
             when 'jitter' then 'It was taken back from ' || mainspring.why_worker(last.worker_id)
             when 'backoff' then 'Attempt ' || job.attempt || ' of ' || job.max_attempts
-                || ' failed at ' || mainspring.why_instant(last.finished_at)
+                || ' failed' || coalesce(' at ' || mainspring.why_instant(last.finished_at), '')
                 || coalesce(' (' || nullif(mainspring.why_error(last.error), '') || ')', '')
             else 'It was enqueued for later' end
             || '; it is due at ' || mainspring.why_instant(job.scheduled_for) || '.',
