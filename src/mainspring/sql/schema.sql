@@ -3236,7 +3236,7 @@ begin
             (day, tenant_id, definition, error_key, count, first_at, last_at, sample, job_ids)
         select day, tenant_id, definition, group_key, sum(count), min(at), max(at),
                (array_agg(sample order by at desc))[1],
-               mainspring.newest_jobs(string_agg(array_to_string(job_ids, ','), ','))
+               mainspring.newest_of(string_agg(array_to_string(job_ids, ','), ','))
           from taken join placed using (day, tenant_id, definition, error_key)
          group by day, tenant_id, definition, group_key
         on conflict (day, tenant_id, definition, error_key) do update
@@ -3245,8 +3245,7 @@ begin
                 last_at = greatest(kept.last_at, excluded.last_at),
                 sample = case when excluded.last_at >= kept.last_at then excluded.sample
                               else kept.sample end,
-                job_ids = mainspring.newest_jobs(array_to_string(
-                    kept.job_ids || excluded.job_ids, ','))
+                job_ids = mainspring.newest_jobs(kept.job_ids || excluded.job_ids)
     )
     select count(*) into folded from taken;
     return folded;
@@ -4340,9 +4339,13 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.newest_jobs(lists text) RETURNS bigint[]
+CREATE FUNCTION mainspring.newest_jobs(job_ids bigint[]) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE
-    RETURN ARRAY(SELECT DISTINCT job_id.job_id FROM unnest((string_to_array(newest_jobs.lists, ','::text))::bigint[]) job_id(job_id) ORDER BY job_id.job_id DESC LIMIT 5);
+    RETURN ARRAY(SELECT DISTINCT job_id.job_id FROM unnest(newest_jobs.job_ids) job_id(job_id) ORDER BY job_id.job_id DESC LIMIT 5);
+
+CREATE FUNCTION mainspring.newest_of(lists text) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE
+    RETURN mainspring.newest_jobs((string_to_array(lists, ','::text))::bigint[]);
 
 CREATE FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) RETURNS void
     LANGUAGE plpgsql
@@ -9262,7 +9265,9 @@ REVOKE ALL ON FUNCTION mainspring.needs_look(schedule mainspring.schedules, forc
 
 REVOKE ALL ON FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean, is_behind_others boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.newest_jobs(lists text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.newest_jobs(job_ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.newest_of(lists text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
 

@@ -172,7 +172,7 @@ with reported as (
     insert into mainspring.failures
         (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
     select tenant_id, queue, definition, error_key, min(sample), count(*),
-           (array_agg(job_id order by job_id desc))[1:5],
+           mainspring.newest_jobs(array_agg(job_id)),
            mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
       from ended
       join unnest(%(known_keys)s::text[], %(samples)s::text[]) as known (error_key, sample)
@@ -233,7 +233,7 @@ with reported as (
     insert into mainspring.failures
         (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
     select tenant_id, queue, definition, error_key, min(sample), count(*),
-           (array_agg(job_id order by job_id desc))[1:5],
+           mainspring.newest_jobs(array_agg(job_id)),
            mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
       from requeued
       join unnest(%(known_keys)s::text[], %(samples)s::text[]) as known (error_key, sample)
