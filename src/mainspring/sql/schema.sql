@@ -1203,8 +1203,8 @@ CREATE FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions
     AS $$
     select now(), tenant_id, queue, definition,
            case when state is null then 'went_on' else 'ended' end, state, attempt,
-           coalesce(day, mainspring.day_of(statement_timestamp())), count(*), sum(greatest(wait, 0)),
-           max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
+           coalesce(day, mainspring.day_of(statement_timestamp())), count(*),
+           sum(greatest(wait, 0)), max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
            max(run) filter (where attempt = 'succeeded'), stride,
            array_agg(mainspring.bucket_number(wait))
                filter (where number % stride = 0 and wait is not null),
@@ -3661,7 +3661,7 @@ begin
             (day, tenant_id, definition, error_key, count, first_at, last_at, sample, job_ids)
         select day, tenant_id, definition, group_key, sum(count), min(at), max(at),
                (array_agg(sample order by at desc))[1],
-               mainspring.newest_jobs(string_agg(array_to_string(job_ids, ','), ','))
+               mainspring.newest_of(string_agg(array_to_string(job_ids, ','), ','))
           from taken join placed using (day, tenant_id, definition, error_key)
          group by day, tenant_id, definition, group_key
         on conflict (day, tenant_id, definition, error_key) do update
@@ -3670,8 +3670,7 @@ begin
                 last_at = greatest(kept.last_at, excluded.last_at),
                 sample = case when excluded.last_at >= kept.last_at then excluded.sample
                               else kept.sample end,
-                job_ids = mainspring.newest_jobs(array_to_string(
-                    kept.job_ids || excluded.job_ids, ','))
+                job_ids = mainspring.newest_jobs(kept.job_ids || excluded.job_ids)
     )
     select count(*) into folded from taken;
     return folded;
@@ -4907,17 +4906,13 @@ begin
 end
 $$;
 
-CREATE FUNCTION mainspring.newest_five(job_ids bigint[]) RETURNS bigint[]
-    LANGUAGE plpgsql IMMUTABLE
-    AS $$
-begin
-    return array(select job_id from unnest(job_ids) as job_id order by job_id desc limit 5);
-end
-$$;
-
-CREATE FUNCTION mainspring.newest_jobs(lists text) RETURNS bigint[]
+CREATE FUNCTION mainspring.newest_jobs(job_ids bigint[]) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE
-    RETURN ARRAY(SELECT DISTINCT job_id.job_id FROM unnest((string_to_array(newest_jobs.lists, ','::text))::bigint[]) job_id(job_id) ORDER BY job_id.job_id DESC LIMIT 5);
+    RETURN ARRAY(SELECT DISTINCT job_id.job_id FROM unnest(newest_jobs.job_ids) job_id(job_id) ORDER BY job_id.job_id DESC LIMIT 5);
+
+CREATE FUNCTION mainspring.newest_of(lists text) RETURNS bigint[]
+    LANGUAGE sql IMMUTABLE
+    RETURN mainspring.newest_jobs((string_to_array(lists, ','::text))::bigint[]);
 
 CREATE FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) RETURNS void
     LANGUAGE plpgsql
@@ -11413,9 +11408,9 @@ REVOKE ALL ON FUNCTION mainspring.needs_look(schedule mainspring.schedules, forc
 
 REVOKE ALL ON FUNCTION mainspring.new_job(asked mainspring.jobs, defined mainspring.definitions, has_parents boolean, is_behind_others boolean) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.newest_five(job_ids bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.newest_jobs(job_ids bigint[]) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.newest_jobs(lists text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION mainspring.newest_of(lists text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.note_action(tenant text, action text, noun text, subject text, reason text, before jsonb, after jsonb) FROM PUBLIC;
 

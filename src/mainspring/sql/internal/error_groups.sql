@@ -31,22 +31,17 @@ begin
 end
 $$;
 
--- The newest five of some jobs. Apart from the statements that call it, which are not to sort.
-create or replace function mainspring.newest_five(job_ids bigint[])
-returns bigint[]
-language plpgsql immutable
-as $$
-begin
-    return array(select job_id from unnest(job_ids) as job_id order by job_id desc limit 5);
-end
-$$;
-
--- The newest five of the jobs in several lists, each once; the lists are joined by commas.
-create or replace function mainspring.newest_jobs(lists text)
+-- The newest five of some jobs, each once. A function, so that who ends attempts need not sort.
+create or replace function mainspring.newest_jobs(job_ids bigint[])
 returns bigint[]
 language sql immutable
-return array(select distinct job_id from unnest(string_to_array(lists, ',')::bigint[]) as job_id
-              order by job_id desc limit 5);
+return array(select distinct job_id from unnest(job_ids) as job_id order by job_id desc limit 5);
+
+-- The same of several lists, joined by commas.
+create or replace function mainspring.newest_of(lists text)
+returns bigint[]
+language sql immutable
+return mainspring.newest_jobs(string_to_array(lists, ',')::bigint[]);
 
 -- Adds up to so many failures to error_days; says how many. Nothing if someone else does: who is
 -- alone knows how many groups there are. A group that would be one too many is `~other`: those that
@@ -92,7 +87,7 @@ begin
             (day, tenant_id, definition, error_key, count, first_at, last_at, sample, job_ids)
         select day, tenant_id, definition, group_key, sum(count), min(at), max(at),
                (array_agg(sample order by at desc))[1],
-               mainspring.newest_jobs(string_agg(array_to_string(job_ids, ','), ','))
+               mainspring.newest_of(string_agg(array_to_string(job_ids, ','), ','))
           from taken join placed using (day, tenant_id, definition, error_key)
          group by day, tenant_id, definition, group_key
         on conflict (day, tenant_id, definition, error_key) do update
@@ -101,8 +96,7 @@ begin
                 last_at = greatest(kept.last_at, excluded.last_at),
                 sample = case when excluded.last_at >= kept.last_at then excluded.sample
                               else kept.sample end,
-                job_ids = mainspring.newest_jobs(array_to_string(
-                    kept.job_ids || excluded.job_ids, ','))
+                job_ids = mainspring.newest_jobs(kept.job_ids || excluded.job_ids)
     )
     select count(*) into folded from taken;
     return folded;

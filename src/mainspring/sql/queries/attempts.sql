@@ -195,7 +195,7 @@ with reported as (
     insert into mainspring.failures
         (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
     select tenant_id, queue, definition, error_key, min(sample), count(*),
-           mainspring.newest_five(array_agg(job_id)),
+           mainspring.newest_jobs(array_agg(job_id)),
            mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
       from ended
       join unnest(%(known_keys)s::text[], %(samples)s::text[]) as known (error_key, sample)
@@ -268,7 +268,7 @@ with reported as (
     insert into mainspring.failures
         (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
     select tenant_id, queue, definition, error_key, min(sample), count(*),
-           mainspring.newest_five(array_agg(job_id)),
+           mainspring.newest_jobs(array_agg(job_id)),
            mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
       from requeued
       join unnest(%(known_keys)s::text[], %(samples)s::text[]) as known (error_key, sample)

@@ -21,7 +21,7 @@ with found as (
            sum(count)::bigint as count, max(last_at) as last_at,
            array_agg(distinct definition order by definition) as definitions,
            (array_agg(sample order by last_at desc))[1] as sample,
-           mainspring.newest_jobs(string_agg(array_to_string(job_ids, ','), ',')) as job_ids
+           mainspring.newest_of(string_agg(array_to_string(job_ids, ','), ',')) as job_ids
       from mainspring.error_status
      where (%(tenant_id)s::text is null or tenant_id = %(tenant_id)s::text)
        and day >= mainspring.day_of(%(since)s::timestamptz) and last_at >= %(since)s::timestamptz

@@ -60,7 +60,7 @@ with expired as materialized (
         (tenant_id, queue, definition, error_key, sample, count, job_ids, tags)
     select tenant_id, queue, definition, mainspring.lost_worker_key(),
            mainspring.why_lost(max(worker_id)), count(*),
-           mainspring.newest_five(array_agg(job_id)),
+           mainspring.newest_jobs(array_agg(job_id)),
            mainspring.tags_of(jsonb_agg(tags) filter (where tags is not null))
       from lost where not is_unbegun
      group by tenant_id, queue, definition
