@@ -106,6 +106,8 @@ MAY: dict[tuple[str, str], set[Role]] = {
     ("POST", "/tokens"): OA,
     ("GET", "/tokens/{name}"): OA,
     ("POST", "/tokens/{name}/revoke"): OA,
+    ("GET", "/doctor"): O,
+    ("POST", "/doctor/fix"): O,
     ("GET", "/workers"): OA,
     ("GET", "/processes"): OA,
     ("GET", "/status"): O,

@@ -57,9 +57,10 @@ def doctor(
 ) -> None:
     """Find out what is wrong with the database.
 
-    Says what each finding means and which command or SQL to run. Operators only. Exits with 0 if
-    nothing needs action, 1 for warnings, 2 for critical findings, and 3 if the database could not
-    be examined.
+    Says what each finding means and which command or SQL to run. Operators only.
+
+    Exits with 0 if nothing needs action, 1 for warnings, 2 for critical findings, and 3 if the
+    database could not be examined.
     """
     act = client.doctor.fix if is_fix else client.doctor.examine
     report = act(only=only or ())
