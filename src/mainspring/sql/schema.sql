@@ -3017,6 +3017,12 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.error_line(error text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (length(split_part("left"(error, 1001), '
+'::text, 1)) > 1000) THEN ("left"(error, 999) || '…'::text) ELSE split_part("left"(error, 1001), '
+'::text, 1) END;
+
 CREATE FUNCTION mainspring.event_matches(pattern text, name text) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     RETURN ((pattern = ANY (ARRAY['*'::text, name])) OR (("right"(pattern, 2) = '.*'::text) AND starts_with(name, "left"(pattern, '-1'::integer))));
@@ -7676,7 +7682,7 @@ CREATE VIEW mainspring.job_summaries AS
             WHEN (progress IS NOT NULL) THEN jsonb_build_object('current', (progress -> 'current'::text), 'total', (progress -> 'total'::text), 'message', "left"((progress ->> 'message'::text), 200))
             ELSE NULL::jsonb
         END AS progress,
-    "left"(last_error, 200) AS error_line,
+    mainspring.error_line(last_error) AS error_line,
     last_error,
     delivery,
     creator,
