@@ -41,6 +41,7 @@ def list_queues(client: Client, out: Out) -> None:
 
 def _worker_cells(worker: WorkerModel) -> list[Cell]:
     return [
+        str(worker.id),
         worker.name,
         _state(worker),
         several(worker.queues),
@@ -71,7 +72,7 @@ def _queue_cells(queue: QueueModel) -> list[Cell]:
 
 WORKERS = Listing(
     Columns(
-        names=("NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"),
+        names=("ID", "NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"),
         dropped=("VERSION", "HOST", "QUEUES", "HEARTBEAT", "RUNNING"),
     ),
     _worker_cells,
