@@ -96,16 +96,26 @@ async def test_of_many_attempts_the_latest_are_whole(api: Api, connection: psyco
     assert len(answer.content) < PAGE_BYTES
 
 
-async def test_jobs_of_a_flow_have_the_beginning_of_their_error(
-    api: Api, connection: psycopg.Connection
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        ("x" * 1000, "x" * 1000),
+        ("x" * 1001, "x" * 999 + "…"),
+        ("x" * 20_000, "x" * 999 + "…"),
+        ("exited with code 3\nTraceback", "exited with code 3"),
+        ("x" * 1000 + "\nmore", "x" * 1000),
+    ],
+)
+async def test_jobs_of_a_flow_have_the_first_line_of_their_error(
+    api: Api, connection: psycopg.Connection, error: str, shown: str
 ):
     steps = [{"step": "a", "definition": "work"}]
     flow = (await api.post("/flows", {"name": "f", "steps": steps})).json()
-    connection.execute("update mainspring.jobs set last_error = repeat('x', 20000)")
+    connection.execute("update mainspring.jobs set last_error = %s", (error,))
 
     (job,) = (await api.get(f"/flows/{flow['id']}/jobs")).json()["items"]
 
-    assert job["last_error"] == "x" * 200
+    assert job["last_error"] == shown
 
 
 async def test_a_page_looks_at_so_many_jobs(api: Api, monkeypatch: pytest.MonkeyPatch):

@@ -68,7 +68,7 @@ def test_lists_are_of_the_system_or_of_all_tenants(each_command, system_job, con
 
 
 def test_a_member_has_its_own_jobs_and_is_told_who_has_the_others(server_command, system_job):
-    own = server_command("enqueue", "hello", '{"name": "Ada"}', role="member").stdout.split()[1]
+    own = server_command("enqueue", "hello", '{"name": "Ada"}', role="member").stdout.strip()
     listed = server_command("jobs", "list", "--json", role="member")
     other = server_command("jobs", "cancel", str(system_job), role="member")
     admin = server_command("admin", "jobs", "list", role="member")

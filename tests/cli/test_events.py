@@ -33,7 +33,7 @@ def test_an_event_is_emitted_and_shown(each_command, database_url):
         ["events", "show", "1"],
     )
 
-    assert (emitted.returncode, emitted.stdout) == (0, "event 1\n")
+    assert (emitted.returncode, emitted.stdout) == (0, "1\n")
     assert json.loads(told.stdout) == {"id": "2"}
     newest, oldest = table(listed)
     assert (newest["ID"], newest["NAME"], newest["STATE"]) == ("2", "list.created", "waits")

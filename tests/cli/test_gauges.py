@@ -35,7 +35,7 @@ def test_a_gauge_shows_its_value_its_side_and_its_history(
 
     assert "not read yet; high above 0.2, low below 0.1" in before
     assert said[0].stderr == "skipped: 0.2 is not above 0.2\n"
-    assert [done.stdout for done in said[1:]] == ["job 1\n", "job 2\n"]
+    assert [done.stdout for done in said[1:]] == ["1\n", "2\n"]
     shown = command("schedules", "show", "merge").stdout
     assert "gauge bounds" in shown
     assert "0.1, high, " in shown

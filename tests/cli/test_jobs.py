@@ -26,7 +26,7 @@ def test_enqueue_prints_the_job_and_list_shows_it(command):
     enqueued = command("enqueue", "hello", ADA)
     listed = command("jobs", "list")
 
-    assert (enqueued.stdout, enqueued.returncode) == ("job 1\n", 0)
+    assert (enqueued.stdout, enqueued.returncode) == ("1\n", 0)
     (job,) = table(listed)
     assert (job["ID"], job["STATE"], job["DEFINITION"]) == ("1", "queued", "hello")
 
@@ -41,7 +41,7 @@ def test_enqueue_takes_every_option(command, connection):
     assert (job["queue"], job["priority"], job["dedupe_key"]) == ("fast", 5, "k")
     assert (job["scheduled_for"] - job["created_at"]).total_seconds() == 60.5
     again = command("enqueue", "hello", ADA, "--idempotency-key", "i")
-    assert again.stdout == "job 1 already existed\n"
+    assert again.stdout == "1\n"
 
 
 def test_enqueue_waits_for_the_result_only_as_long_as_it_is_told(command):

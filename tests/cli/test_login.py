@@ -55,7 +55,7 @@ def test_who_has_logged_in_needs_no_more_to_be_told(away, server, token, tmp_pat
     left = away("logout")
 
     assert logged_in.stdout == f"logged in to {server} as ci, member in default (profile here)\n"
-    assert enqueued.stdout == "job 1\n"
+    assert enqueued.stdout == "1\n"
     assert [job["created_by"] for job in json.loads(listed.stdout)] == ["ci"]
     assert profiles.stdout.splitlines()[1].split() == ["here", "yes", server]
     assert token not in profiles.stdout

@@ -307,7 +307,7 @@ def test_a_schedule_is_an_admins_through_a_server(server_command):
     )
     assert "only an operator may set condition_sql" in sentence(operators)
     assert [row["WHEN"] for row in table(listed)] == ["0 12 * * *"]
-    assert fired.stdout == "job 1\n"
+    assert fired.stdout == "1\n"
 
 
 VERBS = ["show", "update", "enable", "disable", "pause", "resume", "trigger", "history", "preview"]

@@ -85,7 +85,7 @@ def test_a_job_is_shown_without_its_secret(command, login, flags):
 def test_a_payload_is_read_from_standard_input(command, login):
     done = command("enqueue", login, "-", stdin=PAYLOAD)
 
-    assert (done.returncode, done.stdout) == (0, "job 1\n")
+    assert (done.returncode, done.stdout) == (0, "1\n")
     assert "[redacted]" in command("jobs", "show", "1").stdout
 
 

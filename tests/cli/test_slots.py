@@ -24,7 +24,7 @@ def test_trigger_prints_the_job_or_says_why_there_is_none(each_server_command):
     trigger = ["schedules", "trigger", "noon"]
     _, done, again, as_json = each_server_command(NOON, trigger, trigger, [*trigger, "--json"])
 
-    assert (done.returncode, done.stdout) == (0, "job 1\n")
+    assert (done.returncode, done.stdout) == (0, "1\n")
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == "skipped: an earlier run is still live (overlap = skip)\n"
     assert as_json.returncode == 1
@@ -39,7 +39,7 @@ def test_a_trigger_that_no_scheduler_hears_says_so(each_server_command):
 
     assert asked.returncode == 1
     assert asked.stderr == "pending: no scheduler has looked at it yet; is one running?\n"
-    assert forced.stdout == "job 1\n"
+    assert forced.stdout == "1\n"
 
 
 def test_a_trigger_waits_for_a_scheduler_that_checks_the_condition(start, command, database_url):
@@ -148,7 +148,7 @@ def test_a_slot_is_claimed_by_hand_once(each_server_command):
         [*trigger, "noon"],
     )
 
-    assert (done.returncode, done.stdout) == (0, "job 1\n")
+    assert (done.returncode, done.stdout) == (0, "1\n")
     shown = noon.replace("Z", ":00Z")
     assert sentence(again) == f"error: slot {shown} of schedule 'noon' is already claimed: job 1"
     assert again.returncode == 1

@@ -129,4 +129,4 @@ def test_a_member_sees_triggers_of_a_server_and_changes_none(server_command):
     assert sentence(refused) == (
         "error: the role member may not write triggers; it requires the role admin or operator"
     )
-    assert (refused.returncode, emitted.stdout) == (2, "event 1\n")
+    assert (refused.returncode, emitted.stdout) == (2, "1\n")

@@ -84,7 +84,7 @@ def test_a_worker_keeps_to_its_queues_and_to_the_settings_of_the_app(
     assert slow.stdout == "77.0\n"
     query = "select state from mainspring.job_status where job_id = 1"
     assert connection.execute(query).fetchone() == ("queued",)
-    assert fast.stdout == "job 1\n"
+    assert fast.stdout == "1\n"
     assert worker.stop() == 0
 
 

@@ -1,19 +1,20 @@
 """`mainspring approvals`: List, approve and reject jobs that await approval."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import orjson
 import typer
 from rich.text import Text
 
-from mainspring.api.models.approvals import ApprovalModel
+from mainspring.api.models.approvals import ApprovalModel, VoteModel
 from mainspring.cli.columns import Columns
 from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Cell, Listing, several
 from mainspring.cli.options import PAGE, DefinitionFilter, JobNumber, Limit, first
-from mainspring.cli.output import STATE_STYLES, Out, console
-from mainspring.cli.times import ago
+from mainspring.cli.output import STATE_STYLES, Facts, Out, console
+from mainspring.cli.times import instant
 from mainspring.client import Client
 from mainspring.domain.types import JobState
 
@@ -80,14 +81,29 @@ def reject(
 
 
 def _print_approval(approval: ApprovalModel) -> None:
-    console.print(APPROVALS([approval]))
+    console.print(Facts(_facts(approval)))
+
+
+def _facts(approval: ApprovalModel) -> Iterator[tuple[str, Text | str]]:
+    """All that one decides by, in full."""
+    yield "job", str(approval.job_id)
+    yield "definition", Text(approval.definition)
+    yield "state", _state(approval)
+    yield "payload", Text(_payload(approval))
+    yield "approved", _approved(approval)
+    yield "by", Text(", ".join(approval.approvers) or "anyone")
+    yield "asked", instant(approval.requested_at)
+    yield "expires", instant(approval.expires_at) or "never"
     for vote in approval.votes:
-        said = "approved" if vote.is_approval else "rejected"
-        reason = f": {vote.reason}" if vote.reason else ""
-        line = Text.assemble(
-            f"{vote.actor} ", (said, _DECISION_STYLES[said]), f" {ago(vote.voted_at)}{reason}"
-        )
-        console.print(line)
+        yield "vote", _vote(vote)
+
+
+def _vote(vote: VoteModel) -> Text:
+    said = "approved" if vote.is_approval else "rejected"
+    reason = f": {vote.reason}" if vote.reason else ""
+    return Text.assemble(
+        f"{vote.actor} ", (said, _DECISION_STYLES[said]), f" {instant(vote.voted_at)}{reason}"
+    )
 
 
 def _state(approval: ApprovalModel) -> Text:
@@ -96,25 +112,33 @@ def _state(approval: ApprovalModel) -> Text:
     return Text(str(approval.state), STATE_STYLES[approval.state])
 
 
+def _approved(approval: ApprovalModel) -> str:
+    return f"{approval.needed - approval.missing} of {approval.needed}"
+
+
+def _payload(approval: ApprovalModel) -> str:
+    return orjson.dumps(approval.payload).decode()
+
+
 def _cells(approval: ApprovalModel) -> list[Cell]:
     return [
         str(approval.job_id),
         approval.definition,
         _state(approval),
-        f"{approval.needed - approval.missing} of {approval.needed}",
+        _approved(approval),
         several(approval.approvers) if approval.approvers else "anyone",
         approval.requested_at,
         approval.expires_at or "never",
-        orjson.dumps(approval.payload).decode(),
+        _payload(approval),
     ]
 
 
 APPROVALS = Listing(
     Columns(
         names=("JOB", "DEFINITION", "STATE", "APPROVED", "BY", "ASKED", "EXPIRES", "PAYLOAD"),
-        dropped=("ASKED", "BY"),
-        dropped_last=("EXPIRES", "APPROVED"),
+        dropped=("STATE", "ASKED", "BY", "EXPIRES", "APPROVED"),
         text=("PAYLOAD",),
+        varied=("STATE",),
     ),
     _cells,
 )

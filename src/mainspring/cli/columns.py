@@ -1,41 +1,48 @@
 """Which columns of a list fit on a terminal: the rule of every list command.
 
-Where a list does not fit, this is given up, one after the other, until it does:
+Where a list does not fit, the first of these that suffices is done:
 
-1. text is cut at its end, down to `TEXT_AT_LEAST` cells
-2. values of more than `WHOLE_AT_LEAST` cells no longer widen a column that is never dropped, unless
-   most of its values are so long: they are whole, and their row continues on the next line
-3. columns are dropped, in the order in which the list names them in `dropped`
-4. the text that cannot be dropped goes to a line of its own below its row; then columns that now
-   fit come back
-5. all columns that may be dropped are, those in `dropped_last` at the end
-6. columns get narrower, and more rows continue on the next line
+1. text has a column of at least `TEXT_AT_LEAST` cells; where it is longer, it goes below its row
+2. values of more than `MEDIUM` cells that are rare in their column no longer widen it: they are
+   whole, and their row continues on the next line
+3. all text goes below its row, and the columns are as wide as they were
+4. values of more than `MEDIUM` cells no longer widen their column, unless most of them are so long
+5. columns are dropped: those wider than `MEDIUM` first, then those wider than `SHORT`, then the
+   others, each in the order in which the list names them in `dropped`
+6. what is left goes on several lines, the same ones for every row
 
-So ids, states and names are never cut. Pure, and in terminal cells, of which a wide character takes
-two.
+So ids, states and names are never cut, and a wider terminal never shows less. The latter is why the
+order of 5 must not depend on the width of the terminal: a narrow column that comes back wherever a
+wide one went would be gone again where there is room for the wide one. Pure, and in terminal cells,
+of which a wide character takes two.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 GAP = 2
-TEXT_AT_LEAST = 24
-WHOLE_AT_LEAST = 24
+INDENT = 2
+SHORT = 12
+MEDIUM = 24
+TEXT_AT_LEAST = 40
+RARE, HALF = 0.25, 0.5
+
+Cells = Mapping[str, Sequence[int]]
+"""The widths of the values of each column that has some."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a list, in order. Those that are neither dropped nor `text` are always whole.
+    """The columns of a list, in order.
 
-    `dropped` goes from the first to be dropped to the last, `dropped_last` follows once the text is
-    below. Of `text` the end may be cut. All of these are left out where they are empty in all rows,
-    and `varied` where it is the same in all rows.
+    `dropped` goes from the first to be dropped to the last, among columns of about the same width.
+    The end of both is cut where it is longer than a line. All of these are left out where they
+    are empty in all rows, and `varied` where it is the same in all rows.
     """
 
     names: tuple[str, ...]
     dropped: tuple[str, ...] = ()
-    dropped_last: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
 
@@ -47,81 +54,114 @@ class Columns:
     @property
     def optional(self) -> frozenset[str]:
         """What need not be shown whole in its place."""
-        return frozenset((*self.dropped, *self.dropped_last, *self.text))
+        return frozenset((*self.dropped, *self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a column is: its line, where it begins there, how wide it is, and where a value begins
+    that is wider."""
+
+    line: int
+    start: int
+    width: int
+    start_of_long: int
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns beside each other with their widths, and the text that goes below each row."""
+    """The places of the columns, and the text that goes below each row."""
 
-    widths: Mapping[str, int]
+    places: Mapping[str, Place]
     below: tuple[str, ...] = ()
 
     @property
-    def starts(self) -> Mapping[str, int]:
-        """Where each column begins."""
-        begins = accumulate((width + GAP for width in self.widths.values()), initial=0)
-        return dict(zip(self.widths, begins, strict=False))
+    def shown(self) -> frozenset[str]:
+        return frozenset((*self.places, *self.below))
 
 
-def fit(columns: Columns, cells: Mapping[str, Sequence[int]], available: int) -> Layout:
-    """The layout for a terminal of `available` cells; `cells` has the widths of the values of each
-    column that has some."""
-    for widths, below in _attempts(columns, cells):
-        shrunk = _shrink(columns.text, widths, available)
-        if _total(shrunk) <= available:
-            return Layout(shrunk, below)
-    return Layout(_squeeze(widths, cells, available), below)
-
-
-def _attempts(
-    columns: Columns, cells: Mapping[str, Sequence[int]]
-) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
-    """Ever less, as widths and what goes below; the last is what can never be dropped."""
-    names = [name for name in columns.names if name in cells]
-    yield {name: _width(name, cells[name]) for name in names}, ()
-    order = [*columns.dropped, *columns.dropped_last]
-    kept_text = tuple(name for name in columns.text if name in cells and name not in order)
-    narrow = {
-        name: _width(name, cells[name]) if name in columns.optional else _narrow(name, cells[name])
-        for name in names
-    }
-    for below, most in ((), len(columns.dropped)), (kept_text, len(order)):
-        for count in range(most + 1):
-            gone = {*order[:count], *below}
-            yield {name: width for name, width in narrow.items() if name not in gone}, below
-
-
-def _width(name: str, cells: Sequence[int], limit: int | None = None) -> int:
-    """Wide enough for the name and all values, or for those within the limit."""
-    return max([len(name), *(cell for cell in cells if limit is None or cell <= limit)])
-
-
-def _narrow(name: str, cells: Sequence[int]) -> int:
-    within = [cell for cell in cells if cell <= WHOLE_AT_LEAST]
-    return _width(name, cells if 2 * len(within) < len(cells) else within)
-
-
-def _shrink(text: Sequence[str], widths: Mapping[str, int], available: int) -> dict[str, int]:
-    """The widths with the text cut as far as it must and may be, the last one first."""
-    shrunk = dict(widths)
-    for name in reversed([name for name in text if name in widths]):
-        excess = _total(shrunk) - available
-        if excess > 0:
-            shrunk[name] = max(shrunk[name] - excess, min(shrunk[name], TEXT_AT_LEAST))
-    return shrunk
-
-
-def _squeeze(
-    widths: Mapping[str, int], cells: Mapping[str, Sequence[int]], available: int
-) -> dict[str, int]:
-    """As wide as the terminal allows, and no narrower than the names of the columns."""
-    squeezed = dict(widths)
-    for limit in range(WHOLE_AT_LEAST - 1, -1, -1):
-        if _total(squeezed) <= available:
+def fit(columns: Columns, cells: Cells, available: int) -> Layout:
+    """The layout for a terminal of `available` cells."""
+    for widths in _attempts(columns, cells):
+        if _total(widths) <= available:
             break
-        squeezed = {name: _width(name, cells[name], limit) for name in widths}
-    return squeezed
+    grown = _grow(columns, widths, cells, available)
+    below = tuple(name for name in columns.text if _is_below(name, columns, cells, grown))
+    beside = {name: width for name, width in grown.items() if name not in below}
+    return Layout(_placed(beside, cells, available), below)
+
+
+def _attempts(columns: Columns, cells: Cells) -> Iterator[dict[str, int]]:
+    """The widths of ever fewer columns, from all to those that can never be dropped."""
+    whole = _widths(columns, cells, share=0)
+    yield whole
+    yield _widths(columns, cells, share=RARE)
+    narrow = _widths(columns, cells, share=HALF)
+    text = {name for name in columns.text if name not in columns.dropped}
+    order = _drop_order(columns, narrow)
+    for count in range(len(order) + 1):
+        gone = {*text, *order[:count]}
+        yield {name: width for name, width in whole.items() if name not in gone}
+        yield {name: width for name, width in narrow.items() if name not in gone}
+
+
+def _drop_order(columns: Columns, widths: Mapping[str, int]) -> list[str]:
+    present = [name for name in columns.dropped if name in widths]
+    return sorted(present, key=lambda name: -bisect_left((SHORT, MEDIUM), widths[name]))
+
+
+def _widths(columns: Columns, cells: Cells, *, share: float) -> dict[str, int]:
+    """How wide the columns have to be where so large a share of their values may be wider."""
+    widths = {}
+    for name in columns.names:
+        if name in columns.text and name in cells:
+            widths[name] = min(_width(name, cells[name]), TEXT_AT_LEAST)
+        elif name in cells:
+            within = [cell for cell in cells[name] if cell <= MEDIUM]
+            are_few = len(cells[name]) - len(within) <= share * len(cells[name])
+            widths[name] = _width(name, within if are_few else cells[name])
+    return widths
+
+
+def _width(name: str, cells: Sequence[int]) -> int:
+    return max([len(name), *cells])
+
+
+def _grow(
+    columns: Columns, widths: Mapping[str, int], cells: Cells, available: int
+) -> dict[str, int]:
+    """The widths with what is left of the terminal: for long values as far as they then fit, then
+    for the text, the first one first."""
+    grown = dict(widths)
+    text = [name for name in columns.text if name in widths]
+    for name in (*(name for name in widths if name not in text), *text):
+        most = grown[name] + available - _total(grown)
+        if name in text:
+            grown[name] = max(grown[name], min(most, _width(name, cells[name])))
+        else:
+            grown[name] = max([grown[name], *(cell for cell in cells[name] if cell <= most)])
+    return grown
+
+
+def _is_below(name: str, columns: Columns, cells: Cells, widths: Mapping[str, int]) -> bool:
+    """Whether the text goes below all rows: it has no column, or most of it does not fit there."""
+    if name not in cells or (name not in widths and name in columns.dropped):
+        return False
+    lengths = [cell for cell in cells[name] if cell]
+    return name not in widths or 2 * sum(cell > widths[name] for cell in lengths) > len(lengths)
+
+
+def _placed(widths: Mapping[str, int], cells: Cells, available: int) -> dict[str, Place]:
+    """The columns beside each other, and on the next line where there is no room."""
+    placed: dict[str, Place] = {}
+    line = start = 0
+    for name, width in widths.items():
+        if placed and start + width > available:
+            line, start = line + 1, INDENT
+        is_within = start + _width(name, cells[name]) <= available
+        placed[name] = Place(line, start, width, start if is_within else min(start, INDENT))
+        start += width + GAP
+    return placed
 
 
 def _total(widths: Mapping[str, int]) -> int:

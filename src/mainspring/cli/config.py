@@ -193,7 +193,7 @@ def _cells(entry: Entry) -> list[Cell]:
 SETTINGS = Listing(
     Columns(
         names=("KEY", "VALUE", "FROM", "RANGE", "MEANING"),
-        dropped=("RANGE", "FROM", "MEANING"),
+        dropped=("RANGE",),
         text=("MEANING",),
     ),
     _cells,

@@ -92,7 +92,7 @@ def _cells(definition: DefinitionModel) -> list[Cell]:
 DEFINITIONS = Listing(
     Columns(
         names=("KEY", "KIND", "STATE", "VERSION", "QUEUE", "RUNS", "CHANGED", "NOTE"),
-        dropped=("VERSION", "CHANGED", "RUNS", "QUEUE", "NOTE"),
+        dropped=("VERSION", "CHANGED", "RUNS", "QUEUE"),
         text=("RUNS", "NOTE"),
     ),
     _cells,

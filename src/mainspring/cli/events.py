@@ -12,7 +12,7 @@ from mainspring.cli.connection import connected
 from mainspring.cli.examples import example
 from mainspring.cli.listings import Cell, Listing
 from mainspring.cli.options import PAGE, Limit, first
-from mainspring.cli.output import Facts, Out, console
+from mainspring.cli.output import Facts, Out, console, say_id
 from mainspring.cli.times import instant
 from mainspring.client import Client
 from mainspring.domain.errors import InvalidEvent
@@ -47,7 +47,7 @@ def emit(
 ) -> None:
     """Emit an event; matching triggers enqueue jobs."""
     made = client.events.emit(name, read_context(context), correlation_id=correlation_id)
-    out.say(made, f"event {made.id}")
+    out.show(made, lambda _: say_id(made.id, f"event {made.id}"))
 
 
 @events.command(
@@ -167,8 +167,7 @@ def _cells(event: EventModel) -> list[Cell]:
 EVENTS = Listing(
     Columns(
         names=("ID", "NAME", "STATE", "JOBS", "EMITTED", "NOTE"),
-        dropped=("JOBS",),
-        dropped_last=("EMITTED",),
+        dropped=("JOBS", "EMITTED"),
         text=("NOTE",),
     ),
     _cells,

@@ -157,8 +157,7 @@ def _job_cells(job: FlowJobModel) -> list[Cell]:
 FLOWS = Listing(
     Columns(
         names=("FLOW", "NAME", "STATE", "JOBS", "CREATED", "TOOK", "NOTE"),
-        dropped=("TOOK", "JOBS"),
-        dropped_last=("CREATED",),
+        dropped=("TOOK", "JOBS", "CREATED"),
         text=("NOTE",),
     ),
     _cells,
@@ -166,8 +165,7 @@ FLOWS = Listing(
 FLOW_JOBS = Listing(
     Columns(
         names=("JOB", "STEP", "DEFINITION", "STATE", "AFTER", "NOTE"),
-        dropped=("AFTER",),
-        dropped_last=("DEFINITION",),
+        dropped=("AFTER", "DEFINITION"),
         text=("NOTE",),
     ),
     _job_cells,

@@ -162,8 +162,7 @@ JOBS = Listing(
             *("ID", "STATE", "TENANT", "DEFINITION", "QUEUE", "TRY", "CREATED", "TOOK"),
             *("FROM", "NOTE"),
         ),
-        dropped=("TRY", "QUEUE", "FROM", "TOOK"),
-        dropped_last=("CREATED",),
+        dropped=("TRY", "QUEUE", "FROM", "TOOK", "CREATED"),
         text=("NOTE",),
         # Only an operator sees more than one tenant's.
         varied=("TENANT",),

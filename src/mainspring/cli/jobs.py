@@ -42,7 +42,7 @@ from mainspring.cli.options import (
     first,
     utc,
 )
-from mainspring.cli.output import Out, confirm, console
+from mainspring.cli.output import Out, confirm, console, say_id
 from mainspring.cli.stats import stats
 from mainspring.cli.system_jobs import ensure_not_system
 from mainspring.client import Client
@@ -135,7 +135,8 @@ def enqueue(
         delivery=delivery,
     )
     if patience is None:
-        out.say(made, f"job {made.id}{'' if made.is_new else ' already existed'}")
+        known = "" if made.is_new else " already existed"
+        out.show(made, lambda _: say_id(made.id, f"job {made.id}{known}"))
     else:
         result = wait_for(client, JobId(made.id), patience)
         Out.chosen(out.format, as_json=out.is_for_people).show(result, console.print)

@@ -10,12 +10,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from mainspring.cli.columns import GAP, Columns, Layout, fit
+from mainspring.cli.columns import GAP, INDENT, Columns, Layout, Place, fit
 from mainspring.cli.times import relative, span
 
 T = TypeVar("T")
 
-INDENT = 2
 _NAMED = 3
 # A control character would move the cursor, or end the row; one for one, so that styles stay.
 _CONTROLS = (*range(32), *range(127, 160))
@@ -68,9 +67,11 @@ class Rows:
         names = self.columns.names
         rows = [dict(zip(names, map(_short, row), strict=True)) for row in self.cells]
         layout = fit(self.columns, self._widths(rows), available)
-        header = {name: Text(name, style="dim") for name in layout.widths}
+        header = {name: Text(name, style="dim") for name in layout.places}
         for row in (header, *rows):
             yield from self._lines(row, layout, available)
+            if row is not header:
+                yield from self._below(row, layout, available)
 
     def _widths(self, rows: Sequence[Mapping[str, Text]]) -> dict[str, list[int]]:
         values = {name: [row[name] for row in rows] for name in self.columns.names}
@@ -86,23 +87,35 @@ class Rows:
         return name in self.columns.optional and not any(texts)
 
     def _lines(self, row: Mapping[str, Text], layout: Layout, available: int) -> Iterator[Text]:
-        """A row; what would touch the next column, or does not fit in the line, continues it."""
-        line = Text()
-        for name, start in layout.starts.items():
-            text, begins = row[name], start
-            if name in self.columns.text:
-                text = _cut(text, layout.widths[name])
-            elif text.cell_len > layout.widths[name] and start + text.cell_len > available:
-                begins = min(start, INDENT)
-            if text and line and line.cell_len > begins - GAP:
+        """A row; what would touch the next column continues it on the next line."""
+        line, number = Text(), 0
+        for name, place in layout.places.items():
+            text, begins = self._in_place(name, row[name], place, available)
+            if line and (place.line > number or (text and line.cell_len > begins - GAP)):
                 yield _whole_line(line)
                 line = Text()
+            number = place.line
             if text:
                 line = Text.assemble(line, " " * (begins - line.cell_len), text)
-        yield _whole_line(line)
-        for name in layout.below:
-            if note := row.get(name):
-                yield _whole_line(Text.assemble(" " * INDENT, _cut(note, available - INDENT)))
+        if line:
+            yield _whole_line(line)
+
+    def _below(self, row: Mapping[str, Text], layout: Layout, available: int) -> Iterator[Text]:
+        for name in self.columns.text:
+            text, place = row[name], layout.places.get(name)
+            is_beside = place is not None and text.cell_len <= place.width
+            if text and name in layout.shown and not is_beside:
+                yield _whole_line(Text.assemble(" " * INDENT, _cut(text, available - INDENT)))
+
+    def _in_place(self, name: str, text: Text, place: Place, available: int) -> tuple[Text, int]:
+        """What is printed of a value, and where it begins; long text goes below its row."""
+        if text.cell_len <= place.width:
+            return text, place.start
+        if name in self.columns.text:
+            return Text(), place.start
+        begins = place.start_of_long
+        is_cut = name in self.columns.optional
+        return (_cut(text, available - begins) if is_cut else text), begins
 
 
 def is_piped(console: Console) -> bool:

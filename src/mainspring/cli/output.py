@@ -1,5 +1,6 @@
 """How things look on a terminal, and as JSON or YAML for programs."""
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +13,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from mainspring.cli.listings import Listing, escaped, is_piped
+from mainspring.domain.errors import InputError
 from mainspring.domain.types import JobState
 
 T = TypeVar("T")
@@ -93,6 +95,11 @@ def say(sentence: str) -> None:
     console.print(sentence)
 
 
+def say_id(made: object, sentence: str) -> None:
+    """A sentence on a terminal; in a pipe nothing but the id."""
+    say(str(made) if is_piped(console) else sentence)
+
+
 def print_json(value: Any) -> None:
     text = orjson.dumps(plain(value), default=str, option=orjson.OPT_INDENT_2).decode()
     console.print(text)
@@ -142,9 +149,19 @@ class Facts:
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask before something is destroyed, unless that was said already."""
+    """Ask before something is destroyed, unless that was said already; a pipe may answer."""
+    if is_sure:
+        return
+    try:
+        is_sure = typer.confirm(question, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        errors.print()
+        problem = "there is no terminal to ask on; pass --yes to confirm"
+        raise InputError(problem) from None
     if not is_sure:
-        typer.confirm(question, abort=True, err=True)
+        raise typer.Abort
 
 
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

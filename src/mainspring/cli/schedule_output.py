@@ -19,7 +19,7 @@ from mainspring.api.models.schedules import (
 from mainspring.cli.columns import Columns
 from mainspring.cli.cron import FIRES, Fire
 from mainspring.cli.listings import Cell, Listing, Shown, in_utc
-from mainspring.cli.output import Facts, Format, Out, console, errors, remark, say
+from mainspring.cli.output import Facts, Format, Out, console, errors, remark, say_id
 from mainspring.cli.times import ago, relative, span
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.schedules import cron
@@ -61,7 +61,7 @@ def in_zone(fires: Sequence[FireModel]) -> list[Fire]:
 def print_triggered(done: TriggeredModel) -> None:
     """A job for whoever reads on; why there is none goes to the errors."""
     if done.outcome is SlotOutcome.ENQUEUED:
-        say(f"job {done.job_id}")
+        say_id(done.job_id, f"job {done.job_id}")
         return
     said = done.message
     if done.outcome is SlotOutcome.PENDING:
@@ -258,7 +258,12 @@ def _note(why: str, error: str | None) -> str:
 
 
 def _last_run_cell(figures: Figures) -> Cell:
-    return Shown(_last_run(figures), in_utc(figures.last_run_at) if figures.last_run_at else "")
+    if figures.last_run_at is None:
+        return Shown(Text("never", style="dim"), "")
+    # Shorter than where one schedule is shown, so that a column of them is narrow.
+    has_failed = figures.last_run_success is False
+    said = Text.assemble(ago(figures.last_run_at), (", failed" if has_failed else "", "red"))
+    return Shown(said, in_utc(figures.last_run_at))
 
 
 def _slot_cells(found: tuple[SlotModel, ZoneInfo]) -> list[Cell]:
@@ -292,9 +297,8 @@ SCHEDULES = Listing(
             *("NAME", "STATE", "WHEN", "ZONE", "NEXT RUN"),
             *("LAST RUN", "SUCCESS", "MEANING", "NOTE"),
         ),
-        dropped=("MEANING", "SUCCESS", "LAST RUN"),
-        dropped_last=("NEXT RUN",),
-        text=("MEANING", "NOTE"),
+        dropped=("MEANING", "SUCCESS", "LAST RUN", "NEXT RUN"),
+        text=("NOTE", "MEANING"),
     ),
     _schedule_cells,
 )
@@ -312,7 +316,7 @@ SLOTS = Listing(
             "MESSAGE",
             "DETAILS",
         ),
-        dropped=("DETAILS", "TRIGGER", "LATE", "TOOK", "VALUE"),
+        dropped=("TRIGGER", "LATE", "TOOK", "VALUE"),
         text=("MESSAGE", "DETAILS"),
     ),
     _slot_cells,

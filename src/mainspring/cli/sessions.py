@@ -77,8 +77,7 @@ def _cells(session: SessionModel) -> list[Cell]:
 SESSIONS = Listing(
     Columns(
         names=("ID", "PERSON", "TENANT", "LAST USED", "EXPIRES", "LINK BY", "NOTE"),
-        dropped=("LINK BY", "EXPIRES"),
-        dropped_last=("TENANT", "LAST USED"),
+        dropped=("LINK BY", "EXPIRES", "TENANT", "LAST USED"),
         text=("NOTE",),
     ),
     _cells,

@@ -14,6 +14,9 @@ from mainspring.client import Client
 from mainspring.domain.jobs.model import FINAL_STATES
 from mainspring.domain.types import JobState
 
+# Short, so that the counts of a tenant fit on a line of 80 characters.
+_HEADINGS = {JobState.AWAITING_APPROVAL: "AWAITING", JobState.DEAD_LETTER: "DEAD"}
+
 
 @connected
 def stats(client: Client, out: Out) -> None:
@@ -60,8 +63,7 @@ def _count(state: JobState, counts: Mapping[JobState, int]) -> Shown:
 STATES = Listing(Columns(names=("STATE", "JOBS", "TODAY")), _state_cells)
 TENANTS = Listing(
     Columns(
-        names=("TENANT", *(str(state).upper().replace("_", " ") for state in JobState)),
-        dropped=("CANCELED", "AWAITING APPROVAL", "BLOCKED", "SUCCEEDED"),
+        names=("TENANT", *(_HEADINGS.get(state, str(state).upper()) for state in JobState)),
     ),
     _tenant_cells,
 )

@@ -181,16 +181,16 @@ def _limit(tenant: TenantModel) -> str:
 def _cells(tenant: TenantModel) -> list[Cell]:
     counts = (tenant.ready, tenant.waiting, tenant.running, tenant.held)
     is_enabled = "yes" if tenant.is_enabled else "no"
-    return [tenant.name, is_enabled, tenant.weight, _limit(tenant), *counts]
+    return [tenant.name, is_enabled, tenant.weight, _limit(tenant), tenant.zone, *counts]
 
 
 TENANTS = Listing(
     Columns(
         names=(
-            *("NAME", "ENABLED", "WEIGHT", "MAX RUNNING"),
+            *("NAME", "ENABLED", "WEIGHT", "MAX RUNNING", "ZONE"),
             *("READY", "WAITING", "RUNNING", "HELD"),
         ),
-        dropped=("WEIGHT", "MAX RUNNING", "HELD", "WAITING"),
+        dropped=("WEIGHT", "MAX RUNNING", "ZONE", "HELD", "WAITING"),
     ),
     _cells,
 )

@@ -254,8 +254,7 @@ def _cells(trigger: TriggerModel) -> list[Cell]:
 TRIGGERS = Listing(
     Columns(
         names=("NAME", "STATE", "EVENT", "DEFINITION", "LAST", "WHEN", "JOB", "NOTE"),
-        dropped=("JOB", "WHEN"),
-        dropped_last=("LAST",),
+        dropped=("JOB", "WHEN", "LAST"),
         text=("NOTE",),
     ),
     _cells,

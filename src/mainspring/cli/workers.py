@@ -27,6 +27,7 @@ def list_workers(client: Client, out: Out) -> None:
 
 def _worker_cells(worker: WorkerModel) -> list[Cell]:
     return [
+        str(worker.id),
         worker.name,
         _state(worker),
         several(worker.queues),
@@ -52,7 +53,7 @@ def _state(worker: WorkerModel) -> Text:
 
 WORKERS = Listing(
     Columns(
-        names=("NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"),
+        names=("ID", "NAME", "STATE", "QUEUES", "RUNNING", "HEARTBEAT", "VERSION", "HOST"),
         dropped=("VERSION", "HOST", "QUEUES", "HEARTBEAT", "RUNNING"),
     ),
     _worker_cells,

@@ -3358,6 +3358,12 @@ begin
 end
 $$;
 
+CREATE FUNCTION mainspring.error_line(error text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE WHEN (length(split_part("left"(error, 1001), '
+'::text, 1)) > 1000) THEN ("left"(error, 999) || '…'::text) ELSE split_part("left"(error, 1001), '
+'::text, 1) END;
+
 CREATE FUNCTION mainspring.has_error_key(filter jsonb, job_id bigint, state mainspring.job_state, attempt integer, created_at timestamp with time zone, finished_at timestamp with time zone) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -9773,7 +9779,7 @@ CREATE VIEW mainspring.job_summaries AS
             WHEN (progress IS NOT NULL) THEN jsonb_build_object('current', (progress -> 'current'::text), 'total', (progress -> 'total'::text), 'message', "left"((progress ->> 'message'::text), 200))
             ELSE NULL::jsonb
         END AS progress,
-    "left"(last_error, 200) AS error_line,
+    mainspring.error_line(last_error) AS error_line,
     last_error,
     delivery,
     creator,

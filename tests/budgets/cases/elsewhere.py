@@ -38,10 +38,12 @@ ELSEWHERE = {
     " triggers": "tests/api/test_large_lists.py::test_a_page_has_a_bounded_size",
     "page: attempts of a job": "tests/api/test_large_lists.py::"
     "test_of_many_attempts_the_latest_are_whole",
-    "page: error and progress message of a job in a list": "tests/api/test_job_lists.py::"
-    "test_a_list_of_large_jobs_is_short",
+    "page: error of a job in a list": "tests/api/test_large_lists.py::"
+    "test_jobs_of_a_flow_have_the_first_line_of_their_error",
     "page: jobs looked at for a filter": "tests/api/test_large_lists.py::"
     "test_a_page_looks_at_so_many_jobs",
+    "page: progress message of a job in a list": "tests/api/test_job_lists.py::"
+    "test_a_list_of_large_jobs_is_short",
     "payload claimed over HTTP: nesting": "tests/api/test_depth.py::"
     "test_what_plain_sql_nests_deeply_can_be_listed_and_claimed_around",
     "schedule: search for its next slot": "tests/domain/schedules/test_open_times.py::"

@@ -71,7 +71,7 @@ class FlowModel(Answer):
 
 
 class FlowJobModel(Answer):
-    """One job of a flow; `last_error` has the first 200 characters."""
+    """One job of a flow; `last_error` is its first line, up to 1,000 characters."""
 
     id: IdOut
     step: str

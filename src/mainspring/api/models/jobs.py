@@ -92,8 +92,9 @@ class JobFacts(Answer):
 
 
 class JobSummaryModel(JobFacts):
-    """A job in a list. Its progress has no data; of the message and of the last error there are the
-    first 200 characters. `payload` and `result` are there only if `include` names them."""
+    """A job in a list. Its progress has no data, and the first 200 characters of the message;
+    `last_error` is its first line, up to 1,000 characters. `payload` and `result` are there only if
+    `include` names them."""
 
     payload: Object | None = None
     result: Any = None

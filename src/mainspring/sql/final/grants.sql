@@ -5,7 +5,7 @@ revoke execute on all functions in schema mainspring from public;
 -- are given.
 grant execute on function mainspring.redacted, mainspring.redacted_at,
     mainspring.is_isolated, mainspring.is_visible, mainspring.is_own, mainspring.source_of,
-    mainspring.creator_of, mainspring.trigger_of
+    mainspring.creator_of, mainspring.trigger_of, mainspring.error_line
     to public;
 
 -- The defaults of columns call these.

@@ -1,5 +1,14 @@
 -- Jobs: which one the caller may see, how one is put back, and how one is removed.
 
+-- What lists show of an error: its first line, up to 1,000 characters, of which the last one is an
+-- ellipsis where more was cut. Reads no more of a long error than that.
+create or replace function mainspring.error_line(error text)
+returns text
+language sql immutable
+return case when length(split_part(left(error, 1001), E'\n', 1)) > 1000
+            then left(error, 999) || '…'
+            else split_part(left(error, 1001), E'\n', 1) end;
+
 -- Puts jobs that were claimed back to queued: the one shape of that change. Those that have not
 -- begun are as if they had not been claimed; those that have keep their attempt. A job is due at
 -- another instant if one is given. One that is given a number of losses has lost the process that

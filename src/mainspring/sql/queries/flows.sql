@@ -78,8 +78,9 @@ select flow_id, tenant_id, name, state, jobs, live, blocked, running, succeeded,
 
 -- name: flow_jobs
 -- scope: tenant
--- The jobs of a flow in the order of their steps, with the beginning of the last error.
-select job_id, step, definition, state::text, waits_for::text, parent_ids, left(last_error, 200)
+-- The jobs of a flow in the order of their steps, with the first line of the last error.
+select job_id, step, definition, state::text, waits_for::text, parent_ids,
+       mainspring.error_line(last_error)
   from mainspring.flow_job_status
  where flow_id = %(flow_id)s::bigint and tenant_id = %(tenant_id)s
    and job_id > coalesce(%(after)s::bigint, 0)

@@ -86,8 +86,8 @@ select job_id, tenant_id, definition, queue, state, waits_for, priority, source,
        case when progress is not null then jsonb_build_object(
                 'current', progress->'current', 'total', progress->'total',
                 'message', left(progress->>'message', 200)) end as progress,
-       left(last_error, 200) as error_line, last_error, delivery, creator, schedule_id, schedule,
-       slot_at, trigger, worker_id, definition_version
+       mainspring.error_line(last_error) as error_line, last_error, delivery, creator, schedule_id,
+       schedule, slot_at, trigger, worker_id, definition_version
   from mainspring.job_status;
 
 -- The jobs of a flow, of an event, those that wait or waited for a parent, and those that a worker
