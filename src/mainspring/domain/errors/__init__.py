@@ -104,10 +104,9 @@ class PayloadTooLarge(InputError):
     code = "payload_too_large"
 
     def __init__(self, size: int, limit: int, *, what: str = "payload") -> None:
-        verb = "return" if what == "result" else "pass"
         super().__init__(
-            f"the {what} is {size:,} bytes, the limit is {limit:,}; "
-            f"store the data elsewhere and {verb} a reference to it"
+            f"the {what} is {size:,} bytes, the limit is {limit:,}; store the data elsewhere and "
+            f"{'return' if what == 'result' else 'pass'} a reference to it"
         )
         self.size, self.limit, self.what = size, limit, what
 
