@@ -67,7 +67,7 @@ def test_workers_and_queues_are_listed(each_command):
     ]
     assert styles(facts.stdout) == ["green", "red"]
     default, mail = table(queues)
-    assert list(default.values()) == ["default", "0", "0", "1", "0", ""]
+    assert list(default.values()) == ["default", "0", "0", "1", "0", "", ""]
     assert list(mail.values())[:5] == ["mail", "1", "0", "0", "1"]
     counted = {row["STATE"]: row["JOBS"] for row in table(stats)}
     assert {state: counted[state] for state in ("queued", "running", "blocked", "failed")} == {
