@@ -20,6 +20,19 @@ from tests.support.losses import recover
 from tests.support.queue_driver import DEFINITIONS, QUEUES, TENANTS, QueueDriver
 
 SECOND = 1_000_000
+# What changes_of is given of the jobs that run.
+ENDED = """
+select array_agg(tenant_id) as tenants, array_agg(queue) as queues,
+       array_agg(definition) as definitions,
+       array_agg('succeeded'::mainspring.job_state) as states,
+       array_agg('succeeded'::mainspring.attempt_outcome) as attempts,
+       array_agg(date_part('epoch', started_at - scheduled_for)) as waits,
+       array_agg(2.5::float8) as runs
+  from mainspring.jobs
+"""
+CHANGES = "mainspring.changes_of(tenants, queues, definitions, states, attempts, waits, runs)"
+CHANGE = """tenant_id, queue, definition, moved, state, attempt, day, count, wait_sum, wait_worst,
+            run_sum, run_worst, stride, waits, runs"""
 EVER = "select * from mainspring.figure_status where step = 'ever'"
 COUNTED = (
     "enqueued",
@@ -279,6 +292,31 @@ def test_beyond_the_cap_definitions_are_counted_together(queue):
     look(queue, most_keys=1)
     assert sum(row.succeeded for row in ever(queue).values()) == 4
     assert sum(row.enqueued for row in ever(queue).values()) == 4
+
+
+def test_who_finishes_by_itself_counts_as_changes_of_does(queue):
+    """The fast path of successes beside the function that all others call."""
+    worker_id = queue.register()
+    for definition in (*DEFINITIONS, "build"):
+        enqueue(queue, definition)
+    queue.execute("update mainspring.jobs set scheduled_for = now() - job_id * interval '1 second'")
+    rows = queue.claim(worker_id, 3)
+    named = ", ".join(f"change.{name.strip()}" for name in CHANGE.split(","))
+    expected = queue.execute(f"select {named} from ({ENDED}) as ended, lateral {CHANGES} as change")
+
+    succeed(queue, worker_id, rows, ran=2 * SECOND + SECOND // 2)
+
+    changes = queue.execute(f"select {CHANGE} from mainspring.changes")
+    assert len(changes) == 2
+    assert _unordered(changes) == _unordered(expected)
+
+
+def _unordered(changes: list[tuple[Any, ...]]) -> list[list[str]]:
+    """Changes by key, the buckets of each in any order."""
+    return sorted(
+        [str(sorted(value) if isinstance(value, list) else value) for value in change]
+        for change in changes
+    )
 
 
 # Waits and durations

@@ -114,7 +114,7 @@ def test_a_job_is_counted_on_the_day_on_which_it_ended(queue, held):
     succeed(queue, held, None)
 
     ((day,),) = queue.execute("select mainspring.day_of(finished_at) from mainspring.jobs_history")
-    assert day in {change["day"] for change in rows(queue, "tally_changes")}
+    assert day in {change["day"] for change in rows(queue, "changes")}
 
 
 @pytest.mark.parametrize(

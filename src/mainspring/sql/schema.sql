@@ -1204,7 +1204,8 @@ CREATE FUNCTION mainspring.changes_of(tenants text[], queues text[], definitions
     select now(), tenant_id, queue, definition,
            case when state is null then 'went_on' else 'ended' end, state, attempt,
            coalesce(day, mainspring.day_of(statement_timestamp())), count(*),
-           sum(greatest(wait, 0)), max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
+           sum(greatest(wait, 0)), max(greatest(wait, 0)),
+           sum(run) filter (where attempt = 'succeeded'),
            max(run) filter (where attempt = 'succeeded'), stride,
            array_agg(mainspring.bucket_number(wait))
                filter (where number % stride = 0 and wait is not null),
@@ -7633,6 +7634,7 @@ CREATE FUNCTION mainspring.why(job_id bigint, tenant text DEFAULT NULL::text) RE
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET "TimeZone" TO 'UTC'
+    SET jit TO 'off'
     SET enable_seqscan TO 'off'
     SET plan_cache_mode TO 'force_custom_plan'
     AS $$

@@ -33,7 +33,8 @@ as $$
     select now(), tenant_id, queue, definition,
            case when state is null then 'went_on' else 'ended' end, state, attempt,
            coalesce(day, mainspring.day_of(statement_timestamp())), count(*),
-           sum(greatest(wait, 0)), max(greatest(wait, 0)), sum(run) filter (where attempt = 'succeeded'),
+           sum(greatest(wait, 0)), max(greatest(wait, 0)),
+           sum(run) filter (where attempt = 'succeeded'),
            max(run) filter (where attempt = 'succeeded'), stride,
            array_agg(mainspring.bucket_number(wait))
                filter (where number % stride = 0 and wait is not null),

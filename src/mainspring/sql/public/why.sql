@@ -9,6 +9,7 @@ set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 -- What is counted is a small part of an index, although the planner may take it for most of a
 -- table.
+set jit = off
 set enable_seqscan = off
 set plan_cache_mode = force_custom_plan
 as $$
