@@ -59,8 +59,8 @@ def test_workers_and_queues_are_listed(each_command):
     )
 
     new, old = table(listed)
-    assert list(new.values())[:4] == ["w-new", "alive", "default, mail", "1 of 10"]
-    assert list(old.values())[:2] == ["w-old", "stale"]
+    assert list(new.values())[:5] == ["7", "w-new", "alive", "default, mail", "1 of 10"]
+    assert list(old.values())[1:3] == ["w-old", "stale"]
     assert [(each["name"], each["running"]) for each in json.loads(facts.stdout)] == [
         ("w-new", 1),
         ("w-old", 0),

@@ -22,6 +22,7 @@ from mainspring.domain.types import EventId, JobId, JobState
 
 DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
 SAMPLES = {
+    "kind": "audit",
     "status": 404,
     "said": "job_not_found",
     "detail": "there is no job 7",

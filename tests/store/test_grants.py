@@ -13,6 +13,7 @@ from tests.support.rows import insert_attempt, insert_definition, insert_job, jo
 FUNCTIONS = ["enqueue", "enqueue_many", "cancel", "retry", "delete_job"]
 # What a view calls, its reader must be allowed to; these look at nothing but what they are given.
 PURE = {
+    "error_line",
     "creator_of",
     "trigger_of",
     "redacted",

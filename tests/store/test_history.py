@@ -316,7 +316,10 @@ async def test_the_store_counts_what_was_removed(connection, aconnection):
 
 def test_a_job_that_ends_keeps_every_column(tx):
     """Each column has a value of its own, so that no two can be mistaken for each other."""
-    instants = ("created_at", "scheduled_for", "deadline_at", "cancel_requested_at", "slot_at")
+    instants = (
+        *("created_at", "scheduled_for", "deadline_at", "cancel_requested_at", "slot_at"),
+        "ready_at",
+    )
     texts = (
         *("tenant_id", "queue", "dedupe_key", "correlation_id", "last_error", "created_by"),
         "source",

@@ -334,7 +334,7 @@ def test_the_grants_open_one_function_beside_those_that_views_call(guest):
 
     assert found == {
         *("trigger_scheduled_job", "redacted", "redacted_at"),
-        *("is_isolated", "is_visible", "is_own", "source_of"),
+        *("is_isolated", "is_visible", "is_own", "source_of", "error_line"),
         *("creator_of", "trigger_of"),
         # Defaults of columns, which run as whoever inserts.
         *("creator", "is_program"),

@@ -31,18 +31,23 @@ class Runs:
         ((job_id,),) = self.connection.execute(query, (name,)).fetchall()
         return int(job_id)
 
-    def begin(self) -> Report:
-        """The next job that may run is claimed."""
+    def begin(self, seconds: float = 0) -> Report:
+        """The next job that may run is claimed, as if that many seconds ago."""
         (row,) = self.driver.claim(self.worker_id, 1)
+        self.connection.execute(
+            "update mainspring.jobs set started_at = started_at - %s * interval '1 second'"
+            " where job_id = %s",
+            (seconds, row.job_id),
+        )
         return Report(row.job_id, row.fence)
 
     def succeed(self, seconds: float = 1) -> None:
-        job_id, fence = self.begin()
+        job_id, fence = self.begin(seconds)
         reports = Successes([job_id], [fence], [0], [int(seconds * SECOND)], [None])
         self.driver.run(attempts.finish_succeeded(self.driver.connection, self.worker_id, reports))
 
     def end(self, state: JobState, status: AttemptStatus = AttemptStatus.FAILED) -> None:
-        job_id, fence = self.begin()
+        job_id, fence = self.begin(3)
         terms: Row = {"state": state, "status": status, "error": "it broke", "failed": 1}
         report = Ending(job_id, fence, 0, 3 * SECOND, **terms)
         self.driver.run(attempts.finish_ended(self.driver.connection, self.worker_id, [report]))

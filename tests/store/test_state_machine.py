@@ -101,7 +101,8 @@ class WorkerRules(Machine):
         assert lost == set()
 
     def renew(self, worker_id: int) -> bool:
-        return bool(self.queue.statement("workers", "renew", worker_id=worker_id, lease=LEASE))
+        terms = {"lease": LEASE, "clock_offset_ms": None, "round_trip_ms": None}
+        return bool(self.queue.statement("workers", "renew", worker_id=worker_id, **terms))
 
     def alive(self) -> list[int]:
         return [worker_id for worker_id, is_alive in self.model.is_alive.items() if is_alive]

@@ -3,7 +3,7 @@ beginning of the transaction in which it ended."""
 
 import asyncio
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -22,6 +22,9 @@ begin
     return '{"success": true, "message": "done"}';
 end $$
 """
+# A run is as long as its worker says, from the instant that the database gave the claim: until the
+# worker had its answer, nothing is counted.
+CLAIM = timedelta(milliseconds=100)
 WAITING = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
 
 
@@ -36,8 +39,10 @@ class Held:
         assert self.may_go.wait(30)
 
     async def let_go(self, connection: psycopg.Connection) -> datetime:
-        """The clock right before."""
+        """The clock right before, well after it began."""
         assert await asyncio.to_thread(self.has_begun.wait, 30)
+        began_at = clock(connection)
+        await await_until(lambda: clock(connection) > began_at + 2 * CLAIM)
         instant = clock(connection)
         self.may_go.set()
         return instant
@@ -70,7 +75,7 @@ async def test_a_job_that_ends_in_its_own_transaction_ends_by_the_clock(
         let_go_at = await held.let_go(connection)
         job = await ended(connection, job_id)
 
-    assert job["finished_at"] >= let_go_at
+    assert job["finished_at"] > let_go_at - CLAIM
 
 
 async def test_the_slot_of_a_run_in_its_own_transaction_shows_the_same_end(
@@ -91,7 +96,7 @@ async def test_the_slot_of_a_run_in_its_own_transaction_shows_the_same_end(
         job = await ended(connection, job_id)
 
     (slot,) = support.slots(connection)
-    assert slot["finished_at"] == job["finished_at"] >= let_go_at
+    assert slot["finished_at"] == job["finished_at"] > let_go_at - CLAIM
 
 
 async def test_a_run_that_waited_for_its_turn_did_not_wait_since_the_transaction_began(
@@ -126,13 +131,14 @@ async def test_a_job_of_a_sql_function_ends_by_the_clock(
     async with working(app):
         job_id = (await app.aenqueue("held", {})).id
         await await_until(lambda: connection.execute(WAITING).fetchone() == (1,))
+        began_at = clock(connection)
+        await await_until(lambda: clock(connection) > began_at + 2 * CLAIM)
         let_go_at = clock(connection)
         connection.execute("select pg_advisory_unlock(1)")
         job = await ended(connection, job_id)
 
     (attempt,) = reading.attempts(connection, job_id)
-    assert job["finished_at"] >= let_go_at
-    assert attempt["finished_at"] > attempt["started_at"]
+    assert job["finished_at"] == attempt["finished_at"] > let_go_at - CLAIM
 
 
 @pytest.mark.parametrize("count", [1, 3])

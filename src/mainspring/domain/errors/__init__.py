@@ -37,6 +37,7 @@ MainspringError
 │   ├── ScheduleNotFound
 │   ├── LimitNotFound
 │   ├── ErrorGroupNotFound     nothing has failed with the key; in errors.error_groups
+│   ├── RetentionNotFound      in errors.retention
 │   ├── QueueNotPaused         in errors.queues
 │   ├── ApprovalNotFound       the job never asked for approval
 │   ├── FlowNotFound
@@ -104,10 +105,9 @@ class PayloadTooLarge(InputError):
     code = "payload_too_large"
 
     def __init__(self, size: int, limit: int, *, what: str = "payload") -> None:
-        super().__init__(
-            f"the {what} is {size:,} bytes, the limit is {limit:,}; store the data elsewhere and "
-            f"{'return' if what == 'result' else 'pass'} a reference to it"
-        )
+        verb = "return" if what == "result" else "pass"
+        instead = f"store the data elsewhere and {verb} a reference to it"
+        super().__init__(f"the {what} is {size:,} bytes, the limit is {limit:,}; {instead}")
         self.size, self.limit, self.what = size, limit, what
 
 

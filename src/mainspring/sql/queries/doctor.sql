@@ -187,9 +187,11 @@ select relname::text, coalesce(reloptions, '{}') from pg_catalog.pg_class
 
 -- name: partition_gaps
 -- scope: system
--- The partitioned tables that have no partition for tomorrow.
+-- The tables partitioned by day that have no partition for tomorrow.
 select parent.relname::text from pg_catalog.pg_class as parent
  where parent.relnamespace = 'mainspring'::regnamespace and parent.relkind = 'p'
+   and (select shape.partstrat from pg_catalog.pg_partitioned_table as shape
+         where shape.partrelid = parent.oid) = 'r'
    and not exists (
        select from pg_catalog.pg_inherits as link
          join pg_catalog.pg_class as child on child.oid = link.inhrelid
