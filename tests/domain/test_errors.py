@@ -1,6 +1,8 @@
 """Errors: one tree, drawn whole, each with a code and a sentence."""
 
+import importlib
 import inspect
+import pkgutil
 import re
 from datetime import UTC, datetime
 
@@ -19,6 +21,10 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.errors.database import all_errors
 from mainspring.domain.types import EventId, JobId, JobState
+
+# Those that nothing here imports by name are known once their modules are.
+for _module in pkgutil.iter_modules(errors.__path__):
+    importlib.import_module(f"{errors.__name__}.{_module.name}")
 
 DRAWN = re.compile(r"^([│ ]*(?:[├└]── )?)([A-Z]\w+)", re.MULTILINE)
 SAMPLES = {
