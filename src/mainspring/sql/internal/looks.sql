@@ -89,6 +89,14 @@ declare
     own text[] := array(select key::text from mainspring.keys_with_figures(
                             cap_keys.depths_now, cap_keys.changed, most) as key);
 begin
+    if not exists (
+        select from (select tenant_id, queue, definition from unnest(depths_now)
+                     union
+                     select tenant_id, queue, definition from unnest(changed)
+                      where moved <> 'pruned') as key
+         where key::text <> all (own)) then
+        return;
+    end if;
     for place in 1 .. cardinality(depths_now) loop
         if row(depths_now[place].tenant_id, depths_now[place].queue,
                depths_now[place].definition)::text <> all (own) then
