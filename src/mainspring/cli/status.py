@@ -93,7 +93,7 @@ def _facts(status: StatusModel) -> list[tuple[str, Text | str]]:
         ("scheduling", led),
         ("oldest waiting event", "none" if oldest is None else f"emitted {ago(oldest)}"),
         *(
-            (f"queue {queue.name}", f"first ready job ready {ago(queue.oldest_ready_at)}")
+            (f"queue {queue.name}", f"its first job became ready {ago(queue.oldest_ready_at)}")
             for queue in status.queues
         ),
         ("database", f"PostgreSQL {status.database_version}, schema {status.schema_number}"),

@@ -51,8 +51,8 @@ begin
         || job.max_attempts || ')'
         || coalesce(', ' || (job.progress ->> 'current') || coalesce(
                ' of ' || (job.progress ->> 'total'), '') || ' done', '')
-        || coalesce(', and usually takes '
-                    || mainspring.why_span(make_interval(secs => usual.seconds)), '')
+        || case when usual.seconds is not null then ', and usually takes '
+                     || mainspring.why_span(make_interval(secs => usual.seconds)) else '' end
         || coalesce('; it times out at ' || mainspring.why_instant(ends_at), '') || '.',
         since => job.started_at, until => ends_at, facts => jsonb_build_object(
             'worker_id', job.worker_id::text, 'attempt', job.attempt, 'progress', job.progress,
