@@ -357,10 +357,7 @@ def test_of_many_jobs_at_once_some_give_their_buckets_and_count_for_all(queue):
     assert ran.p50 == pytest.approx(1, rel=0.045)
 
 
-@pytest.mark.parametrize(
-    "wait",
-    ["limit", "handler", "approval", "parents"],
-)
+@pytest.mark.parametrize("wait", ["limit", "handler", "approval", "parents"])
 def test_a_job_that_waited_for_more_than_its_time_has_waited_only_since(queue, wait):
     job_id = enqueue(queue)
     queue.execute(
@@ -368,17 +365,10 @@ def test_a_job_that_waited_for_more_than_its_time_has_waited_only_since(queue, w
         " created_at = now() - interval '3 days'"
     )
     if wait == "limit":
-        queue.execute(
-            "update mainspring.jobs set waits_for = 'limit', limit_name = 'x', limit_key = ''"
-        )
-        queue.execute(
-            "insert into mainspring.limits (name, concurrency) values ('x', 1)"
-            " on conflict do nothing"
-        )
-        queue.execute(
-            "update mainspring.jobs set limit_name = null, limit_key = null,"
-            " waits_for = null, ready_at = clock_timestamp()"
-        )
+        queue.execute("insert into mainspring.limits (name, concurrency) values ('x', 1)")
+        queue.execute("update mainspring.definitions set limit_name = 'x' where key = 'build'")
+        assert queue.execute("select waits_for from mainspring.jobs") == [("limit",)]
+        queue.execute("update mainspring.definitions set limit_name = null where key = 'build'")
     elif wait == "handler":
         queue.execute("update mainspring.jobs set waits_for = 'handler'")
         queue.statement("waits", "release_known", definitions=["build"], kinds=[], limit=10)
