@@ -7,6 +7,7 @@ import pytest
 
 from mainspring.db.template_databases import fresh_database
 from tests.support.databases import undone
+from tests.support.queue_driver import QueueDriver
 from tests.support.rows import insert_definition, insert_tenant
 
 
@@ -14,6 +15,13 @@ from tests.support.rows import insert_definition, insert_tenant
 def module_url(server_url: str) -> Iterator[str]:
     with fresh_database(server_url) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def driver(module_url: str) -> Iterator[QueueDriver]:
+    driver = QueueDriver(module_url)
+    yield driver
+    driver.close()
 
 
 @pytest.fixture

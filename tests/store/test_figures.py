@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -44,13 +43,6 @@ COUNTED = (
     "attempts_failed",
     "attempts_lost",
 )
-
-
-@pytest.fixture(scope="module")
-def driver(module_url: str) -> Iterator[QueueDriver]:
-    driver = QueueDriver(module_url)
-    yield driver
-    driver.close()
 
 
 @pytest.fixture

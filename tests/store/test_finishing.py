@@ -1,6 +1,5 @@
 """Finishing: one statement moves the job to history, or back to queued, with its attempt row."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -17,13 +16,6 @@ from tests.support.queue_driver import QueueDriver
 
 WAITED, RAN = 1_500_000, 2_000_000
 MICROSECOND = timedelta(microseconds=1)
-
-
-@pytest.fixture(scope="module")
-def driver(module_url: str) -> Iterator[QueueDriver]:
-    driver = QueueDriver(module_url)
-    yield driver
-    driver.close()
 
 
 @pytest.fixture

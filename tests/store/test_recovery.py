@@ -1,7 +1,6 @@
 """Recovery: what a dead worker held comes back as a suspect. The death of a worker is a loss only
 to a job that ran alone in it."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -16,13 +15,6 @@ from tests.support.queue_driver import QueueDriver
 JOB = "select state, waits_for, attempt, losses, fence, worker_id from mainspring.jobs"
 HISTORY = "select state, attempt, losses, last_error from mainspring.jobs_history"
 ATTEMPTS = "select number, status, worker_id from mainspring.attempts order by number"
-
-
-@pytest.fixture(scope="module")
-def driver(module_url: str) -> Iterator[QueueDriver]:
-    driver = QueueDriver(module_url)
-    yield driver
-    driver.close()
 
 
 @pytest.fixture

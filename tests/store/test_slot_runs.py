@@ -79,13 +79,6 @@ class Runs:
         return [job["waits_for"] for job in self.live()]
 
 
-@pytest.fixture(scope="module")
-def driver(module_url: str) -> Iterator[QueueDriver]:
-    driver = QueueDriver(module_url)
-    yield driver
-    driver.close()
-
-
 @pytest.fixture
 def runs(driver: QueueDriver, module_url: str) -> Iterator[Runs]:
     driver.clean()

@@ -1,7 +1,5 @@
 """A worker that loses its lease and lives, as in an outage: what it ran has not killed it."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from mainspring.domain.types import AttemptStatus, WorkerId
@@ -12,13 +10,6 @@ from tests.support.queue_driver import QueueDriver
 
 ATTEMPTS = "select number, status, worker_id from mainspring.attempts order by number"
 SUSPECT = "select suspected_at is not null, losses from mainspring.jobs"
-
-
-@pytest.fixture(scope="module")
-def driver(module_url: str) -> Iterator[QueueDriver]:
-    driver = QueueDriver(module_url)
-    yield driver
-    driver.close()
 
 
 @pytest.fixture
