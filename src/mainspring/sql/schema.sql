@@ -4615,7 +4615,7 @@ begin
       into changed, depths_now;
     total := cardinality(changed);
     perform mainspring.add_to_tallies(changed);
-    changed := changed || mainspring.still_ones(depths_now);
+    changed := changed || mainspring.zero_changes(depths_now);
     select capped.depths_now, capped.changed into depths_now, changed
       from mainspring.cap_keys(depths_now, changed, most_keys) as capped;
     perform mainspring.add_figures(array_agg(figure))
@@ -7072,17 +7072,6 @@ CREATE FUNCTION mainspring.state_of(waits mainspring.waits_for) RETURNS mainspri
     LANGUAGE sql IMMUTABLE
     RETURN CASE waits WHEN 'approval'::mainspring.waits_for THEN 'awaiting_approval'::mainspring.job_state WHEN 'parents'::mainspring.waits_for THEN 'blocked'::mainspring.job_state ELSE 'queued'::mainspring.job_state END;
 
-CREATE FUNCTION mainspring.still_ones(depths_now mainspring.depths[]) RETURNS mainspring.changes[]
-    LANGUAGE sql STABLE
-    AS $$
-    select coalesce(array_agg(jsonb_populate_record(null::mainspring.changes, jsonb_build_object(
-               'tenant_id', tenant_id, 'queue', queue, 'definition', definition,
-               'moved', 'went_on', 'count', 0))), '{}')
-      from (select tenant_id, queue, definition from unnest(depths_now)
-            union
-            select tenant_id, queue, definition from mainspring.depths where live > 0) as key
-$$;
-
 CREATE FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) RETURNS mainspring.job_state
     LANGUAGE plpgsql
     AS $$
@@ -8953,6 +8942,17 @@ begin
         then '{calendar,must be a JSON object}'
     end;
 end
+$$;
+
+CREATE FUNCTION mainspring.zero_changes(depths_now mainspring.depths[]) RETURNS mainspring.changes[]
+    LANGUAGE sql STABLE
+    AS $$
+    select coalesce(array_agg(jsonb_populate_record(null::mainspring.changes, jsonb_build_object(
+               'tenant_id', tenant_id, 'queue', queue, 'definition', definition,
+               'moved', 'went_on', 'count', 0))), '{}')
+      from (select tenant_id, queue, definition from unnest(depths_now)
+            union
+            select tenant_id, queue, definition from mainspring.depths where live > 0) as key
 $$;
 
 CREATE FUNCTION mainspring.zones_of_abbreviation(name text) RETURNS text[]
@@ -11632,8 +11632,6 @@ REVOKE ALL ON FUNCTION mainspring.start_tenant_deletion(tenant text) FROM PUBLIC
 
 REVOKE ALL ON FUNCTION mainspring.state_of(waits mainspring.waits_for) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION mainspring.still_ones(depths_now mainspring.depths[]) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION mainspring.stop_job(job_id bigint, reason text, tenant text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.stop_jobs(job_ids bigint[], reason text) FROM PUBLIC;
@@ -11837,5 +11835,7 @@ REVOKE ALL ON FUNCTION mainspring.wrong_trigger(trigger mainspring.triggers) FRO
 REVOKE ALL ON FUNCTION mainspring.wrong_value(arg_schema jsonb, given jsonb, place text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.wrong_word(schedule mainspring.schedules) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION mainspring.zero_changes(depths_now mainspring.depths[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION mainspring.zones_of_abbreviation(name text) FROM PUBLIC;

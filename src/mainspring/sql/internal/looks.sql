@@ -114,7 +114,7 @@ end
 $$;
 
 -- A change of nothing for each key that is live or was, so that each has figures.
-create or replace function mainspring.still_ones(depths_now mainspring.depths[])
+create or replace function mainspring.zero_changes(depths_now mainspring.depths[])
 returns mainspring.changes[]
 language sql stable
 as $$
@@ -220,7 +220,7 @@ begin
       into changed, depths_now;
     total := cardinality(changed);
     perform mainspring.add_to_tallies(changed);
-    changed := changed || mainspring.still_ones(depths_now);
+    changed := changed || mainspring.zero_changes(depths_now);
     select capped.depths_now, capped.changed into depths_now, changed
       from mainspring.cap_keys(depths_now, changed, most_keys) as capped;
     perform mainspring.add_figures(array_agg(figure))

@@ -212,12 +212,11 @@ select case when count(*) < %(count)s
 -- scope: system
 -- Puts jobs that failed with attempts left, were snoozed or interrupted, or lost a process of their
 -- own back to queued, due after their delay in microseconds, with their attempt rows, and notes the
--- failures by key, of each of which there is one sample; and notifies
--- whom requeue_jobs would, and idle workers of the queues that have ready work again. One that runs
--- at most once and has begun is refused unless its handler asks for another run. Returns what
--- finish_succeeded does. A fast path of requeue_jobs, which would lock each job and then look for
--- it again; test_finishing.py compares the two. When a job was ready and
--- started is read beside the change, as it was before.
+-- failures by key, with one sample of each; and notifies whom requeue_jobs would, and idle workers
+-- of the queues that have ready work again. One that runs at most once and has begun is refused
+-- unless its handler asks for another run. Returns what finish_succeeded does. A fast path of
+-- requeue_jobs, which would lock each job and then look for it again; test_finishing.py compares
+-- the two. When a job was ready and started is read beside the change, as it was before.
 with reported as (
     select * from unnest(%(job_ids)s::bigint[], %(fences)s::bigint[], %(waits)s::bigint[],
                          %(runs)s::bigint[], %(statuses)s::mainspring.attempt_outcome[],
